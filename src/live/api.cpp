@@ -3,10 +3,10 @@
 #include "boot/outside_stats.h"
 #include "debug/dump.h"
 #include "debug/json.h"
-#include "debug/symbols.h"
 #include "live/page.h"
 #include "os/env.h"
 #include "os/files.h"
+#include <thrum/defer.h>
 #include <thrum/stats.h>
 
 #include <charconv>
@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t seconds_usual = 5;
 constexpr std::size_t seconds_most = 60;
+constexpr std::size_t known_places_max = 10'000;  // of frames; a place takes some hundred bytes
 
 // Nothing: it is no number from 1 to 60.
 std::optional<std::size_t> seconds_in(std::string_view query) {
@@ -155,7 +156,8 @@ http_answer api::stats() {
 
 http_answer api::about() { return json_answer(json_of_lines(reports_.handle({.line = "about"}).text)); }
 
-http_answer api::goroutine(std::string_view id) const {
+// Pages ask for one goroutine after the other, and most places are in many stacks, so the names are kept.
+http_answer api::goroutine(std::string_view id) {
   std::uint64_t number = 0;
   auto const [end, failed] = std::from_chars(id.data(), id.data() + id.size(), number);
   if (failed != std::errc{} || end != id.data() + id.size() || number == 0)
@@ -165,7 +167,7 @@ http_answer api::goroutine(std::string_view id) const {
     rt::in_run const inside(*gate_);
     if (!inside || sched_.end.exiting_m() != nullptr || sched_.world.is_forbidden())
       return answer_of_failure("the run is ending");
-    note_on_thread(sched_, found, {.only = number});
+    note_one_on_thread(sched_, found, number);
   }
   if (found.entries().empty()) return error_answer(404, "there is no such goroutine");
   http_answer made = json_answer({});
@@ -173,8 +175,9 @@ http_answer api::goroutine(std::string_view id) const {
     static_cast<std::string*>(to)->append(text, bytes);
   };
   rt::dump_output out(add, &made.body);
-  rt::symbols known;
-  write_dump(found, {.view = rt::dump_view::each, .is_json = true}, known, out);
+  if (!names_of_frames_) names_of_frames_.emplace();
+  defer const closes = [this] { names_of_frames_->close_files(known_places_max); };
+  write_dump(found, {.view = rt::dump_view::each, .is_json = true}, *names_of_frames_, out);
   return made;
 }
 

@@ -7,11 +7,13 @@
 #include "boot/debug_requests.h"
 #include "boot/run_gate.h"
 #include "core/sched.h"
+#include "debug/symbols.h"
 #include "live/goroutine_table.h"
 #include "live/http_answer.h"
 #include "live/http_request.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +32,7 @@ class api {
   [[nodiscard]] http_answer metrics() const;
   [[nodiscard]] http_answer stats();
   [[nodiscard]] http_answer about();
-  [[nodiscard]] http_answer goroutine(std::string_view id) const;
+  [[nodiscard]] http_answer goroutine(std::string_view id);
   [[nodiscard]] http_answer dump(std::string_view query);
   [[nodiscard]] http_answer profile(std::string_view query);
   [[nodiscard]] http_answer trace(std::string_view query);
@@ -39,6 +41,7 @@ class api {
   std::shared_ptr<rt::run_gate> const gate_;
   rt::debug_requests reports_;
   goroutine_table goroutines_;
+  std::optional<rt::symbols> names_of_frames_;  // made for the first request that needs it
   // Read when the server starts, because the program may change its environment while the server's thread reads it.
   std::string const folder_for_traces_;
 };

@@ -108,8 +108,9 @@ http_answer goroutine_table::groups(request const& asked) {
     return !asked.matches(group.status, group.reason, names_.of(group.created_at));
   });
   if (asked.longest_first) {
-    std::stable_sort(all.begin(), all.end(),
-                     [](rt::origin_group const& a, rt::origin_group const& b) { return a.longest_ns > b.longest_ns; });
+    std::sort(all.begin(), all.end(), [](rt::origin_group const& a, rt::origin_group const& b) {
+      return a.longest_ns != b.longest_ns ? a.longest_ns > b.longest_ns : a.count > b.count;
+    });
   }
   http_answer made = json_answer({});
   rt::json_writer to(made.body);

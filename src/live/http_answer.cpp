@@ -1,6 +1,7 @@
 #include "live/http_answer.h"
 
 #include "debug/json.h"
+#include "live/page.h"
 
 namespace thrum::live {
 namespace {
@@ -62,6 +63,9 @@ std::string head_of(http_answer const& answer, bool stays_open) {
     head.append("\r\nContent-Disposition: attachment; filename=\"").append(answer.download).append("\"");
   if (answer.status == 401) head += "\r\nWWW-Authenticate: Bearer";
   if (answer.status == 503) head += "\r\nRetry-After: 1";
+  // A browser that opens an answer of the API as a page loads and runs nothing for it.
+  head += "\r\nContent-Security-Policy: ";
+  head += answer.type == media::html ? page_policy() : "default-src 'none'; frame-ancestors 'none'";
   // The token may be in the page's address, and the figures are no other site's business.
   head +=
       "\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff"

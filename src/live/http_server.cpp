@@ -1,6 +1,5 @@
 #include "live/http_server.h"
 
-#include "debug/accept_clients.h"
 #include "live/machine_picture.h"
 #include "os/clock.h"
 #include "os/socket.h"
@@ -43,15 +42,14 @@ http_server* http_server::start(rt::Sched& s, std::shared_ptr<rt::run_gate> gate
 
 http_server::http_server(rt::Sched& s, std::shared_ptr<rt::run_gate> gate, owned_descriptor listener,
                          access_rules rules, server_limits const& limits)
-    : server_thread(s, "thrum-live"),
+    : server_thread(s, "thrum-live", listener.release()),
       sched_(s),
       gate_(std::move(gate)),
       rules_(std::move(rules)),
       limits_(limits),
       api_(s, gate_),
       began_ns_(rt::os::monotonic_ns()) {
-  polled_.reserve(descriptors_count + 1);
-  descriptors_.keep(listener_at, listener.release());
+  polled_.reserve(connections_max + 2);
 }
 
 void http_server::serve() {
@@ -68,38 +66,31 @@ void http_server::serve() {
       }
     }
     show_machine();
-    short const at_listener = polled_[listener_at].revents;
-    if ((at_listener & POLLIN) != 0) {
-      accepts_from_ns_ = rt::debug::accept_clients(descriptors_, listener_at, connections_max, [this](int fd) {
-        try {
-          admit(owned_descriptor(fd));
-        } catch (std::bad_alloc const&) {  // there is no memory to say why it is refused, so it is only disconnected
-        }
-      });
-    } else if (at_listener != 0) {
-      descriptors_.keep(listener_at, -1);  // the program has closed it, so the number is not the server's
-    }
+    take_clients(polled_[connections_max].revents, connections_max, [this](int fd) {
+      try {
+        admit(owned_descriptor(fd));
+      } catch (std::bad_alloc const&) {  // there is no memory to say why it is refused, so it is only disconnected
+      }
+    });
   }
 }
 
 void http_server::wait_for_clients() {
   std::int64_t const now_ns = rt::os::monotonic_ns();
-  std::int64_t until_ns = any_viewer_is_ready() ? shows_from_ns_ : never_ns;
-  polled_.assign(descriptors_count, pollfd{-1, 0, 0});
+  std::int64_t until_ns = accepts_from_ns(now_ns);
+  if (any_viewer_is_ready()) until_ns = std::min(until_ns, shows_from_ns_);
+  polled_.assign(connections_max, pollfd{-1, 0, 0});
   for (std::size_t i = 0; i < connections_max; ++i) {
     connection const& c = connections_[i];
     if (c.is == state::unused) continue;
     bool const sends = c.is == state::takes || (c.is == state::watches && !c.has_all());
-    bool const receives = c.is == state::asks || c.is == state::leaves;
-    polled_[i] = {c.fd, static_cast<short>(sends ? POLLOUT : receives ? POLLIN : POLLRDHUP), 0};
-    until_ns = std::min(until_ns, limit_of(c));
+    bool const reads = c.is == state::asks && c.has_more_to_read;  // the client may send no more, and is answered
+    bool const receives = (c.is == state::asks && !reads) || c.is == state::leaves;
+    polled_[i] = {c.fd, static_cast<short>(sends ? POLLOUT : receives ? POLLIN : reads ? 0 : POLLRDHUP), 0};
+    until_ns = std::min(until_ns, reads ? now_ns : limit_of(c));
   }
-  if (accepts_from_ns_ <= now_ns) {
-    polled_[listener_at] = {descriptors_.at(listener_at), POLLIN, 0};
-  } else {
-    until_ns = std::min(until_ns, accepts_from_ns_);
-  }
-  polled_.push_back({descriptor_of_end(), POLLIN, 0});
+  polled_.push_back(listener_to_poll(now_ns));
+  polled_.push_back(end_to_poll());
   std::int64_t const timeout_ns = until_ns == never_ns ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
   if (rt::os::wait_for_any(polled_, timeout_ns) > 0) return;
   for (pollfd& one : polled_) one.revents = 0;
@@ -164,6 +155,7 @@ void http_server::look_at(connection& c, short events) {
   switch (c.is) {
     case state::unused: return;
     case state::asks:
+      if (c.has_more_to_read) return read_request(c);
       if ((events & POLLIN) != 0) return receive_from(c);
       if (!is_late) return;
       if (c.received.empty()) return drop(c);
@@ -176,10 +168,7 @@ void http_server::look_at(connection& c, short events) {
     }
     case state::takes:
     case state::watches:
-      if ((events & POLLOUT) != 0) {
-        send_to(c);
-        return read_requests(c);
-      }
+      if ((events & POLLOUT) != 0) return send_to(c);
       if (is_late) drop(c);
       return;
     case state::leaves:
@@ -197,29 +186,29 @@ void http_server::receive_from(connection& c) {
   if (c.is == state::leaves) return;
   if (c.received.empty()) c.since_ns = rt::os::monotonic_ns();  // the time of a request begins with its first byte
   c.received.append(bytes.data(), static_cast<std::size_t>(count));
-  read_requests(c);
+  read_request(c);
 }
 
 // What has been received is at most the longest head and what one call has added to it. It may be several requests.
-void http_server::read_requests(connection& c) {
-  while (c.is == state::asks && !c.received.empty() && !is_to_end()) {
-    std::string text = std::move(c.received);
-    c.received.clear();
-    http_head const head = read_head(text);
-    if (head.is == http_head::outcome::incomplete) {
-      c.received = std::move(text);
-      return;
-    }
-    if (head.is == http_head::outcome::bad) {
-      c.stays_open = false;
-      c.is_for_head = false;
-      return put_answer(c, error_answer(head.status, head.why));
-    }
-    c.received = text.substr(head.bytes);
-    c.stays_open = head.request.stays_open;
-    c.is_for_head = head.request.method == http_method::head;
-    begin_answer(c, head.request);
+void http_server::read_request(connection& c) {
+  c.has_more_to_read = false;
+  std::string text = std::move(c.received);
+  c.received.clear();
+  http_head const head = read_head(text);
+  if (head.is == http_head::outcome::incomplete) {
+    c.received = std::move(text);
+    return;
   }
+  if (head.is == http_head::outcome::bad) {
+    c.stays_open = false;
+    c.is_for_head = false;
+    return put_answer(c, error_answer(head.status, head.why));
+  }
+  c.received = text.substr(head.bytes);
+  c.has_more_to_read = !c.received.empty();
+  c.stays_open = head.request.stays_open;
+  c.is_for_head = head.request.method == http_method::head;
+  begin_answer(c, head.request);
 }
 
 void http_server::begin_answer(connection& c, http_request const& asked) {

@@ -9,6 +9,10 @@
 //   watches   it gets the events of the machine          sending_ns for each event; one event
 //   leaves    all is sent, and the client is to close    leaving_ns; nothing
 //
+// A client may send requests before it has the answers of earlier ones. In each turn of the thread, one request of each
+// client is answered, so none waits longer than one request of each other client takes. The time of a request that was
+// received during the answer of another one begins behind that answer.
+//
 // A picture of the machine is taken once for all viewers. A viewer that has not taken the last event does not get the
 // next one. Taking pictures uses at most a fiftieth of the thread's time.
 #pragma once
@@ -59,6 +63,8 @@ class http_server final : public rt::debug::server_thread {
     state is = state::unused;
     int fd = -1;
     std::string received;
+    // Whether what was received may hold a whole request. One request of each client is read per turn.
+    bool has_more_to_read = false;
     std::string to_send;   // the head of the answer, and its body if that is neither in `page` nor in `file`
     std::size_t sent = 0;  // of these, one after the other
     std::string_view page;
@@ -89,7 +95,7 @@ class http_server final : public rt::debug::server_thread {
   [[nodiscard]] connection* place_for_client();
   void look_at(connection& c, short events);
   void receive_from(connection& c);
-  void read_requests(connection& c);
+  void read_request(connection& c);
   void begin_answer(connection& c, http_request const& asked);
   void begin_to_watch(connection& c);
   void put_answer(connection& c, http_answer given);
@@ -109,12 +115,10 @@ class http_server final : public rt::debug::server_thread {
   api api_;
   std::int64_t const began_ns_;
 
-  enum : std::size_t { listener_at = connections_max, descriptors_count };
-  rt::debug::server_descriptors<descriptors_count> descriptors_;
+  rt::debug::server_descriptors<connections_max> descriptors_;
   std::array<connection, connections_max> connections_;
   std::vector<pollfd> polled_;
-  std::int64_t accepts_from_ns_ = 0;  // the process had no descriptor left before
-  std::int64_t shows_from_ns_ = 0;    // when the next picture may be taken
+  std::int64_t shows_from_ns_ = 0;  // when the next picture may be taken
 };
 
 }  // namespace thrum::live

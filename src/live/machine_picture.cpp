@@ -22,11 +22,13 @@ using rt::m_status;
 using rt::p_status;
 using rt::wait_reason;
 
-constexpr std::size_t of_global_queue_max = 256;
+constexpr std::uint32_t of_global_queue_max = 256;
 constexpr std::size_t of_waiting_place_max = 40;
 constexpr std::size_t in_calls_max = 40;
 // As many as are copied under the lock that other threads need to make goroutines (boot/origin_groups.cpp).
-constexpr std::size_t at_once = 1024;
+constexpr std::size_t at_once = visits_per_hold_max;
+constexpr std::size_t ms_at_once = 256;  // as many as are copied under sched.lock
+static_assert(of_global_queue_max <= visits_per_hold_max && ms_at_once <= visits_per_hold_max);
 constexpr std::size_t nothing = 0;  // no goroutine has this id
 
 struct seen_goroutine {
@@ -122,7 +124,8 @@ class photographer {
   machine_picture take();
 
  private:
-  void look_at_queues();
+  void look_at_global_queue();
+  void look_at_ms();
   void look_at_procs();
   void look_at_rest();
   void write(rt::json_writer& to) const;
@@ -136,7 +139,11 @@ class photographer {
     return one.id;
   }
 
+  // So many records were visited while a lock of the scheduler was held.
+  void note_visits(std::size_t visited) noexcept { visits_per_hold_ = std::max(visits_per_hold_, visited); }
+
   rt::Sched& sched_;
+  std::size_t visits_per_hold_ = 0;
   std::vector<seen_goroutine> all_;
   std::unordered_set<std::uint64_t> placed_;
   std::vector<std::uint64_t> global_;
@@ -149,27 +156,41 @@ class photographer {
   waiting_place in_calls_;
 };
 
-// Nothing may be allocated under the lock (T01), so there is room before.
-void photographer::look_at_queues() {
+// Nothing may be allocated under the lock (T01), so the goroutines and the Ms are copied to the stack first.
+void photographer::look_at_global_queue() {
   std::array<seen_goroutine, of_global_queue_max> first{};
   std::size_t count = 0;
-  int made = 0;
-  for (bool has_room = false; !has_room;) {
-    ms_.reserve(static_cast<std::size_t>(made) + 16);
+  std::size_t visited = 0;
+  {
     rt::os::lock_guard const guard(sched_.lock);
-    made = sched_.ms.made();
-    has_room = static_cast<std::size_t>(made) <= ms_.capacity();
-    if (!has_room) continue;
-    for (rt::M const& m : sched_.ms.all()) {
-      if (!m.is_foreign) ms_.push_back({m.id, m.status, rt::hint_of(m.spinning), rt::hint_of(m.current)});
-    }
     global_size_ = sched_.global_queue.size();
-    sched_.global_queue.for_each_plain([&](rt::entry e) {
-      if (count < first.size() && !e.is_stale()) first[count++] = seen(*e.g());
+    sched_.global_queue.for_each_plain(of_global_queue_max, [&](rt::entry e) {
+      ++visited;
+      if (!e.is_stale()) first[count++] = seen(*e.g());
     });
   }
+  note_visits(visited);
   for (std::size_t i = 0; i < count; ++i) {
     if (std::uint64_t const id = place(first[i]); id != nothing) global_.push_back(id);
+  }
+}
+
+// An M that is made while this function runs is not in the picture.
+void photographer::look_at_ms() {
+  std::array<seen_m, ms_at_once> some{};
+  rt::all_ms const all = rt::all_ms_now(sched_);
+  for (auto at = all.begin(); at != rt::all_ms::end();) {
+    std::size_t count = 0;
+    std::size_t visited = 0;
+    {
+      rt::os::lock_guard const guard(sched_.lock);
+      for (; at != rt::all_ms::end() && visited < ms_at_once; ++at) {
+        ++visited;
+        if (!at->is_foreign) some[count++] = {at->id, at->status, rt::hint_of(at->spinning), rt::hint_of(at->current)};
+      }
+    }
+    note_visits(visited);
+    ms_.insert(ms_.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
   }
 }
 
@@ -214,6 +235,7 @@ void photographer::look_at_rest() {
       (*copies)[count++] = seen(g);
       return true;
     });
+    note_visits(count);
     for (std::size_t i = 0; i < count; ++i) {
       seen_goroutine const& one = (*copies)[i];
       if (one.status == g_status::waiting) {
@@ -298,14 +320,16 @@ void photographer::write(rt::json_writer& to) const {
 
 machine_picture photographer::take() {
   look_at_procs();
-  look_at_queues();
+  look_at_global_queue();
+  look_at_ms();
   look_at_rest();
   // An M that was made after the list of Ms is not in it.
   for (seen_p& p : procs_) {
     bool const is_listed = std::any_of(ms_.begin(), ms_.end(), [&](seen_m const& m) { return m.id == p.m; });
     if (!is_listed) p.m = -1;
   }
-  machine_picture taken{.procs = static_cast<int>(procs_.size()), .state_json = {}};
+  machine_picture taken{
+      .procs = static_cast<int>(procs_.size()), .visits_per_hold = visits_per_hold_, .state_json = {}};
   rt::json_writer to(taken.state_json);
   write(to);
   return taken;

@@ -6,6 +6,8 @@
 //
 // Its size has a bound whatever the number of goroutines is: it has those that run and those first in the queues, and a
 // few for each reason to wait. The members "queued" of a P and "count" of a waiting place say how many there are.
+//
+// The walks are made in portions of visits_per_hold_max records. Between two portions the lock that they need is free.
 #pragma once
 
 #include "core/sched.h"
@@ -17,11 +19,14 @@
 namespace thrum::live {
 
 struct machine_picture {
-  int procs = 0;           // in use
+  int procs = 0;  // in use
+  // How many records were visited at most while a lock of the scheduler was held.
+  std::size_t visits_per_hold = 0;
   std::string state_json;  // an object
 };
 
 inline constexpr std::size_t goroutines_of_a_picture_max = 2000;
+inline constexpr std::size_t visits_per_hold_max = 1024;
 
 // On a thread that is no M, and that the run waits for. Allocates.
 [[nodiscard]] machine_picture take_picture(rt::Sched& s);

@@ -14,4 +14,11 @@ namespace thrum::live {
 
 std::string_view page() noexcept { return {&thrum_live_page, &thrum_live_page_end}; }
 
+// The page sets styles of elements, so its styles have no hash. THRUM_PAGE_SCRIPT is the hash of the script.
+std::string_view page_policy() noexcept {
+  return "default-src 'none'; script-src '" THRUM_PAGE_SCRIPT
+         "'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+         "frame-ancestors 'none'";
+}
+
 }  // namespace thrum::live

@@ -6,5 +6,7 @@
 namespace thrum::live {
 
 [[nodiscard]] std::string_view page() noexcept;
+// The value of Content-Security-Policy for it: the browser runs its script and no other.
+[[nodiscard]] std::string_view page_policy() noexcept;
 
 }  // namespace thrum::live

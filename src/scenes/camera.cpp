@@ -226,7 +226,7 @@ machine camera::take_picture() {
     return number;
   };
   rt::os::lock_guard const guard(s.lock);
-  s.global_queue.for_each_plain([&](rt::entry e) { made.global.push_back(number_of(*e.g())); });
+  s.global_queue.for_each_plain(s.global_queue.size(), [&](rt::entry e) { made.global.push_back(number_of(*e.g())); });
   for (rt::P const* const p : s.procs) {
     p_state its{number_of_p(p->id), status_of(*p)};
     if (p->m != nullptr) its.m = p->m->id;

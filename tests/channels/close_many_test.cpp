@@ -2,6 +2,7 @@
 // meanwhile, and a thread that closes the channel while a run begins wakes the goroutines of that run.
 #include "chan/channel.h"
 #include "sched/timers.h"
+#include "support/rounds.h"
 #include "support/run_at.h"
 #include "support/scale.h"
 #include "support/tries.h"
@@ -156,7 +157,7 @@ std::int64_t cpu_ns_of(std::thread& thread) {
 // A thread that has found no run alive takes the channel's lock when a run has begun, and a goroutine of that run takes
 // the lock at the same time. Whichever is first, the goroutine continues.
 TEST(close_of_a_channel, by_a_thread_that_saw_no_run_wakes_the_goroutines_of_one_that_begins) {
-  for (int round = 0; round < 30; ++round) {
+  for (test::rounds all_rounds(30); all_rounds.next();) {
     chan<int> c;
     detail::channel& core = *c.channel_handle::core();
     core.lock.acquire(rt::os::ranked::no);
@@ -171,7 +172,7 @@ TEST(close_of_a_channel, by_a_thread_that_saw_no_run_wakes_the_goroutines_of_one
       });
       auto const end = clock::now() + 10s;
       while (!begins && clock::now() < end) rt::os::yield_thread();
-      for (auto const soon = clock::now() + 50us * (round % 4); clock::now() < soon;) {
+      for (auto const soon = clock::now() + 50us * (all_rounds.begun() % 4); clock::now() < soon;) {
       }
       core.lock.release(rt::os::ranked::no);
       all.wait();

@@ -41,6 +41,25 @@ TEST(live_view, answers_with_the_page_and_says_that_no_other_site_may_use_it) {
   });
 }
 
+TEST(live_view, lets_a_browser_run_the_script_of_the_page_and_nothing_else) {
+  serve_at(2, [](debug::server const& server) {
+    std::string const page = ask_once(server.address(), "GET /").head;
+    std::size_t const at = page.find("\r\nContent-Security-Policy: default-src 'none'; script-src 'sha256-");
+    ASSERT_NE(at, std::string::npos) << page;
+    std::string const policy = page.substr(at, page.find("\r\n", at + 2) - at);
+    EXPECT_NE(policy.find("='; style-src"), std::string::npos) << "the script is not 'unsafe-inline': " << policy;
+    for (std::string_view const part : {"connect-src 'self';", "frame-ancestors 'none'", "base-uri 'none';"}) {
+      EXPECT_NE(policy.find(part), std::string::npos) << policy;
+    }
+    for (std::string_view const path : {"GET /metrics", "GET /api/v1/about", "GET /nothing"}) {
+      std::string const head = ask_once(server.address(), path).head;
+      EXPECT_NE(head.find("\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"),
+                std::string::npos)
+          << head;
+    }
+  });
+}
+
 TEST(live_view, has_the_metrics_for_prometheus) {
   serve_at(2, [](debug::server const& server) {
     http_response const got = ask_once(server.address(), "GET /metrics");

@@ -94,7 +94,9 @@ TEST(live_events, have_a_bounded_number_of_viewers) {
         viewers.emplace_back(server.address());
         EXPECT_EQ(viewers.back().ask("GET /api/v1/events").status, 200);
       }
-      EXPECT_EQ(test::ask_once(server.address(), "GET /api/v1/events").status, 503);
+      test::http_response const refused = test::ask_once(server.address(), "GET /api/v1/events");
+      EXPECT_EQ(refused.status, 503);
+      EXPECT_TRUE(has(refused.head, "\r\nRetry-After: 1\r\n")) << refused.head;
       EXPECT_EQ(test::ask_once(server.address(), "GET /api/v1/about").status, 200);
     });
   });

@@ -3,6 +3,7 @@
 #include "debug_socket/socket_client.h"
 #include "runs/in_child.h"
 #include "support/descriptors.h"
+#include "support/fatal.h"
 #include "support/hogs.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
@@ -136,6 +137,7 @@ TEST_F(debug_socket_in_trouble, goroutines_that_wait_for_each_others_locks_are_n
 }
 
 TEST_F(debug_socket_in_trouble, dumps_and_deadlocks_do_not_disturb_each_other) {
+  THRUM_SKIP_IF_DEADLOCKS_ARE_NOT_SEEN();
   // Dumps stop the world again and again, while the goroutines come to a deadlock.
   int const code = in_child([&] {
     ::freopen("/dev/null", "w", stderr);
@@ -179,6 +181,7 @@ TEST_F(debug_socket_in_trouble, a_run_ends_also_while_dumps_are_being_made) {
 
 // Dumps stop the world again and again. The function of atexit comes to places where a goroutine stops for that.
 TEST_F(debug_socket_in_trouble, a_program_exits_also_while_dumps_are_being_made) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer ends a child of fork that makes threads if its parent had some";
   std::atomic<bool> stop{false};
   std::thread outside([&] {
     while (!stop) static_cast<void>(ask("dump"));

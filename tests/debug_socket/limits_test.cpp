@@ -8,13 +8,20 @@
 #include "support/wait_until.h"
 #include <thrum/thrum.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,14 +39,30 @@ constexpr std::size_t huge_bytes = 256U << 20U;
 
 // Answers "long" with a text that is larger than the buffers of a socket, "huge" with one that is larger than the
 // memory that malloc keeps in reserve, and others with their own line.
+// "hold" is answered when `hold` is false.
+struct handled {
+  std::atomic<bool> hold{true};
+  std::atomic<bool> is_held{false};
+  std::vector<std::string> lines;  // in the order in which they were handled; of the server's thread
+};
+
 class echo : public rt::debug::request_handler {
  public:
+  explicit echo(std::shared_ptr<handled> noted) : noted_(std::move(noted)) {}
   rt::debug::answer handle(rt::debug::request const& asked) override {
+    noted_->lines.emplace_back(asked.line);
+    if (asked.line == "hold") {
+      noted_->is_held = true;
+      EXPECT_TRUE(test::spin_until([this] { return !noted_->hold; }));
+    }
     if (asked.line == "throw") throw std::runtime_error("because of a test");
     if (asked.line == "long") return {.is_error = false, .text = std::string(long_bytes, 'x'), .work = nullptr};
     if (asked.line == "huge") return {.is_error = false, .text = std::string(huge_bytes, 'x'), .work = nullptr};
     return {.is_error = false, .text = std::string(asked.line), .work = nullptr};
   }
+
+ private:
+  std::shared_ptr<handled> const noted_;
 };
 
 // While it lives, the process can map `bytes` more than it has mapped before.
@@ -71,16 +94,24 @@ class request_limits : public testing::Test {
         int const listener = rt::os::listen_privately(folder_.socket().c_str(), 16);
         ASSERT_GE(listener, 0);
         int error = 0;
-        auto* const server = rt::debug::request_server::start(s, listener, std::make_unique<echo>(), limits, error);
-        ASSERT_NE(server, nullptr) << error;
+        server_ = rt::debug::request_server::start(s, listener, std::make_unique<echo>(noted_), limits, error);
+        ASSERT_NE(server_, nullptr) << error;
         body();
-        rt::debug::request_server::end(server, test::wait_limit_ns);
+        end(test::wait_limit_ns);
       });
     });
+  }
+  void end(std::int64_t patience_ns) {
+    if (auto* const its = std::exchange(server_, nullptr)) rt::debug::request_server::end(its, patience_ns);
+  }
+  [[nodiscard]] bool is_held() const {
+    return test::spin_until([this] { return noted_->is_held.load(); });
   }
   [[nodiscard]] socket_client client() const { return socket_client(folder_.socket()); }
 
   test::socket_folder folder_;
+  std::shared_ptr<handled> const noted_ = std::make_shared<handled>();
+  rt::debug::request_server* server_ = nullptr;
   static constexpr std::int64_t soon_ns = 20'000'000;
 };
 
@@ -91,6 +122,51 @@ TEST_F(request_limits, a_request_that_is_not_complete_in_time_ends_the_connectio
     EXPECT_EQ(slow.answer(), "error the request took too long\n");
     EXPECT_TRUE(slow.is_closed());
     EXPECT_EQ(client().ask("hi"), "ok 2\nhi");
+  });
+}
+
+TEST_F(request_limits, a_request_that_came_behind_another_one_has_its_time_after_that_ones_answer) {
+  serve({.request_ns = soon_ns}, [&] {
+    socket_client both = client();
+    both.send("hold\nhi\nha");
+    ASSERT_TRUE(is_held());
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * soon_ns));
+    noted_->hold = false;
+    EXPECT_EQ(both.answer(), "ok 4\nhold");
+    EXPECT_EQ(both.answer(), "ok 2\nhi");
+    EXPECT_EQ(both.answer(), "error the request took too long\n");
+  });
+}
+
+TEST_F(request_limits, a_client_with_many_requests_does_not_keep_another_one_waiting) {
+  serve({}, [&] {
+    socket_client many = client();  // the server looks at it first
+    EXPECT_EQ(many.ask("hi"), "ok 2\nhi");
+    std::string requests = "hold\n";
+    for (int i = 0; i < 50; ++i) requests += "more\n";
+    many.send(requests);
+    ASSERT_TRUE(is_held());
+    socket_client single = client();
+    single.send("single\n");
+    noted_->hold = false;
+    EXPECT_EQ(single.answer(), "ok 6\nsingle");
+    EXPECT_EQ(many.answer(), "ok 4\nhold");
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(many.answer(), "ok 4\nmore");
+    std::vector<std::string> const& lines = noted_->lines;
+    auto const at = std::find(lines.begin(), lines.end(), "single");
+    EXPECT_LE(std::count(lines.begin(), at, "more"), 2) << "requests of the other client that were handled before";
+  });
+}
+
+TEST_F(request_limits, nobody_can_connect_when_a_server_was_left_behind_with_a_request) {
+  serve({}, [&] {
+    socket_client late = client();
+    late.send("hold\n");
+    ASSERT_TRUE(is_held());
+    end(soon_ns);
+    EXPECT_EQ(client().error(), ECONNREFUSED);
+    noted_->hold = false;
+    EXPECT_TRUE(late.is_closed());
   });
 }
 

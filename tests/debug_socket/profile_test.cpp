@@ -285,8 +285,7 @@ TEST_F(profile_request, does_not_end_a_profile_that_the_program_has_begun_since)
     {
       socket_client const client(folder_.socket());
       client.send("profile cpu 3600\n");
-      EXPECT_TRUE(test::wait_until(is_taken));
-      static_cast<void>(profile::stop_cpu());
+      EXPECT_TRUE(test::wait_until([] { return profile::stop_cpu() != ""; })) << "the client's profile has begun";
       profile::start_cpu();
     }
     EXPECT_TRUE(blocking([&] { return ask("about"); }).starts_with("ok "));  // after the client has been dropped

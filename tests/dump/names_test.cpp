@@ -77,7 +77,7 @@ TEST(names_in_dumps, S01_the_name_of_a_goroutine_that_renames_itself_without_a_p
         int const given = names.given();
         auto const until_ns = rt::os::monotonic_ns() + 20'000;  // the goroutine runs beside this
         while (rt::os::monotonic_ns() < until_ns) rt::cpu_relax();
-        all.note(m.sched, goroutine_list::frames::noted, {.but = this_goroutine::id()});
+        all.note(m.sched, goroutine_list::frames::noted, this_goroutine::id());
         given_meanwhile = names.given() - given;
       }
       rt::leave_runtime(m);
@@ -102,7 +102,7 @@ TEST(names_in_dumps, S01_the_name_of_a_goroutine_that_runs_is_not_read) {
       rt::M& m = *rt::current_m();
       goroutine_list all;
       rt::enter_runtime(m);
-      all.note(m.sched, goroutine_list::frames::none, {.but = this_goroutine::id()});
+      all.note(m.sched, goroutine_list::frames::none, this_goroutine::id());
       rt::leave_runtime(m);
       std::string const head = head_of(text_of(all), "goroutine ");
       EXPECT_TRUE(head.ends_with("]:")) << head;

@@ -65,6 +65,20 @@ TEST(symbols, a_function_is_named_with_its_file_and_line) {
   EXPECT_LT(places[0].offset, 400U);
 }
 
+TEST(symbols, a_place_that_is_known_needs_no_files) {
+  symbols known;
+  if (!known.reads_files()) GTEST_SKIP() << "no libdw";
+  std::string const first = known.lines_of(known_function(1));
+  known.close_files(100);
+  EXPECT_EQ(known.lines_of(known_function(1)), first);
+  EXPECT_FALSE(known.has_open_files());
+  EXPECT_TRUE(contains(known.lines_of(function_with_inlined_calls()), "inlined_inner("));
+  EXPECT_TRUE(known.has_open_files());
+  known.close_files(1);  // two are known
+  EXPECT_EQ(known.lines_of(known_function(1)), first);
+  EXPECT_TRUE(known.has_open_files());
+}
+
 TEST(symbols, calls_that_were_inlined_are_shown_innermost_first) {
   symbols known;
   if (!known.reads_files()) GTEST_SKIP() << "no libdw";

@@ -141,6 +141,7 @@ TEST(models, S36_a_process_that_cannot_start_all_threads_tells_the_reason) {
 }
 
 TEST(models, S36_a_process_that_hangs_is_killed_at_its_limit) {
+  if (rt::with_tsan) GTEST_SKIP() << "ThreadSanitizer ends a child of fork that makes threads if its parent had some";
   test::start_watchdog();
   command::job_sizes sizes = small_sizes();
   sizes.call_ms = 3'600'000;

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/fault.h"
 #include "os/thread.h"
+#include "support/rounds.h"
 
 #include <limits>
 #include <memory>
@@ -88,20 +89,23 @@ TEST(note, the_longest_limit_does_not_overflow) {
 
 // Every wait times out at once, so that the sleeper takes its announcement back all the time.
 TEST(note, a_wake_at_the_moment_of_the_timeout_is_never_lost) {
-  constexpr int rounds = with_tsan ? 2000 : 20'000;
+  constexpr int most = with_tsan ? 2000 : 20'000;
   clear_faults();
   inject_fault(call::futex, ETIMEDOUT, 0, fault_for_good);
   note n;
   atomic<int> round{0};
+  constexpr int no_more = -1;
   std::thread waker([&] {
-    for (int i = 1; i <= rounds; ++i) {
-      while (round.load(acquire) != i) yield_thread();  // pairs with the store below: the note is clear
+    for (int i = 1;; ++i) {
+      int now = 0;
+      while ((now = round.load(acquire)) != i && now != no_more) yield_thread();  // pairs with the stores below
+      if (now == no_more) return;
       n.wake();
     }
   });
   int lost = 0;
-  for (int i = 1; i <= rounds; ++i) {
-    round.store(i, release);  // pairs with the load above
+  for (thrum::test::rounds all(most); all.next();) {
+    round.store(static_cast<int>(all.begun()), release);  // pairs with the load above: the note is clear
     std::int64_t const deadline = monotonic_ns() + generous_ns / (lost > 0 ? 1000 : 6);
     bool woken = false;
     for (int tries = 1; !woken && monotonic_ns() < deadline; ++tries) {
@@ -111,6 +115,7 @@ TEST(note, a_wake_at_the_moment_of_the_timeout_is_never_lost) {
     if (!woken) ++lost;
     n.clear();
   }
+  round.store(no_more, release);  // pairs with the load above
   waker.join();
   EXPECT_EQ(lost, 0);
   clear_faults();

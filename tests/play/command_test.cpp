@@ -3,11 +3,13 @@
 
 #include "command/play/parse.h"
 #include "command/play/record.h"
+#include "support/wait_until.h"
 #include "support/watchdog.h"
 #include "support/with_environment.h"
 #include "trace/json_reader.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -15,9 +17,12 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace {
 
@@ -134,6 +139,31 @@ TEST_F(play_command, a_trace_of_the_environment_is_in_the_way) {
   test::with_environment const traced("THRUM_TRACE", path("other.trace"));
   EXPECT_EQ(run({.file = "-", .written = {.json = "-"}}, "go a { }"), 2);
   EXPECT_EQ(errors_, "thrum play: another trace is being written; unset THRUM_TRACE\n");
+}
+
+// The links to the files that a process has open.
+bool has_open_file_in(pid_t process, std::string const& folder) {
+  std::error_code gone;  // a file may be closed while this looks
+  for (auto const& each : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", gone)) {
+    if (std::filesystem::read_symlink(each.path(), gone).string().starts_with(folder + '/')) return true;
+  }
+  return false;
+}
+
+TEST_F(play_command, an_interrupted_one_leaves_no_file_behind) {
+  pid_t const player = ::fork();
+  if (player == 0) {
+    ::alarm(60);
+    ::setenv("TMPDIR", folder_.c_str(), 1);
+    run({.file = "-", .written = {.json = "-"}}, "limit 60s; go a { repeat 6 { sleep 10s } }");
+    ::_exit(0);
+  }
+  EXPECT_TRUE(test::spin_until([&] { return has_open_file_in(player, folder_); }));
+  ::kill(player, SIGINT);
+  int status = 0;
+  ASSERT_EQ(::waitpid(player, &status, 0), player);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(play_command, a_long_scenario_is_shown_to_the_step_that_is_the_last_one) {

@@ -6,6 +6,7 @@
 #include "os/fault.h"
 #include "support/fake_gs.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <deque>
@@ -58,6 +59,20 @@ TEST(word_queue, keeps_its_order_across_blocks) {
     }
     ASSERT_EQ(queue.size(), model.size());
     ASSERT_EQ(queue.empty(), model.empty());
+  }
+}
+
+TEST(word_queue, visits_no_more_words_than_it_was_asked_for) {
+  constexpr std::uint32_t crowd = 1000;
+  word_queue queue;
+  ASSERT_TRUE(queue.reserve(crowd));
+  for (std::uintptr_t word = 1; word <= crowd; ++word) queue.push(word);
+  ASSERT_EQ(queue.pop(), 1U);  // so that the first word is not the first one of its block
+  for (std::uint32_t const most : {0U, 1U, word_block::capacity - 1, word_block::capacity, crowd - 1, crowd + 5}) {
+    std::vector<std::uintptr_t> visited;
+    queue.for_each(most, [&](std::uintptr_t word) { visited.push_back(word); });
+    ASSERT_EQ(visited.size(), std::min(most, crowd - 1));
+    for (std::size_t i = 0; i < visited.size(); ++i) ASSERT_EQ(visited[i], i + 2);
   }
 }
 

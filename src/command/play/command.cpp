@@ -12,7 +12,7 @@
 #include <fstream>
 #include <istream>
 #include <ostream>
-#include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace thrum::command {
@@ -77,8 +77,8 @@ int run_play(play_options const& options, std::istream& in, std::ostream& out, s
     return play(options, name, in, out, errors);
   } catch (scenario_error const& error) {
     return refuse(text("%s:%d:%d: %s", name.c_str(), error.at.line, error.at.column, error.what()));
-  } catch (std::logic_error const&) {
-    return refuse("another trace is being written; unset THRUM_TRACE");
+  } catch (another_trace const& failure) {
+    return refuse(std::string(failure.what()) + "; unset THRUM_TRACE");
   } catch (unreadable_file const& failure) {
     return refuse(text("the trace of %s cannot be read: %s", name.c_str(), failure.what()));
   } catch (std::system_error const& failure) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,12 @@ struct performance {
   std::string why{};                              // a sentence. Empty if all goroutines have ended
   std::chrono::steady_clock::time_point until{};  // when it ended: what is in the trace later does not belong to it
   std::vector<std::string> still_there{};  // what the goroutines did that had not ended: "G5 worker, line 7: recv c"
+};
+
+// The trace of the scenario cannot be written, because another one is being written (THRUM_TRACE).
+class another_trace final : public std::exception {
+ public:
+  [[nodiscard]] char const* what() const noexcept override { return "another trace is being written"; }
 };
 
 }  // namespace thrum::command

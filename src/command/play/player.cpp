@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -71,7 +72,11 @@ player::player(scenario const& what) : what_(what), mutexes_(what.mutexes.size()
 
 void player::play(std::string const& trace_path) {
   defer const ends = [this] { finish(); };
-  thrum::trace::start(trace_path);
+  try {
+    thrum::trace::start(trace_path);
+  } catch (std::logic_error const&) {
+    throw another_trace();
+  }
   this_goroutine::set_name("scenario");
   {
     std::lock_guard const guard(mutex_);

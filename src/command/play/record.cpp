@@ -11,27 +11,36 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace thrum::command {
 namespace {
 
-// A file that is removed at the end.
-class temporary_file {
+// A file without a name of its own, so nothing is left of it however the program ends.
+class unnamed_file {
  public:
-  temporary_file() : name_((std::filesystem::temp_directory_path() / "thrum-play-XXXXXX").string()) {
-    int const fd = ::mkstemp(name_.data());
-    if (fd < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file " + name_);
-    ::close(fd);
-  }
-  ~temporary_file() { ::unlink(name_.c_str()); }
-  temporary_file(temporary_file const&) = delete;
-  temporary_file& operator=(temporary_file const&) = delete;
+  unnamed_file() : fd_(open_in(std::filesystem::temp_directory_path().string())) {}
+  ~unnamed_file() { ::close(fd_); }
+  unnamed_file(unnamed_file const&) = delete;
+  unnamed_file& operator=(unnamed_file const&) = delete;
 
-  [[nodiscard]] std::string const& name() const noexcept { return name_; }
+  // By this name it can be opened again while this object lives.
+  [[nodiscard]] std::string name() const { return "/proc/self/fd/" + std::to_string(fd_); }
 
  private:
-  std::string name_;
+  static int open_in(std::string const& folder) {
+    int fd = ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd >= 0) return fd;
+    std::string name = folder + "/thrum-play-XXXXXX";  // the file system has no files without a name
+    fd = ::mkostemp(name.data(), O_CLOEXEC);
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), "cannot make a temporary file " + name);
+    ::unlink(name.c_str());
+    return fd;
+  }
+
+  int const fd_;
 };
 
 told_statement told(statement const& one, scenario const& of) {
@@ -84,7 +93,7 @@ told_program told(scenario const& what, std::string const& file, performance con
 }  // namespace
 
 played play_and_record(scenario const& what, std::string const& file) {
-  temporary_file const kept;
+  unnamed_file const kept;
   played made;
   made.how = perform(what, kept.name());
   trace const of = analyse(read_trace_file(kept.name()));

@@ -12,7 +12,7 @@
 namespace thrum::command {
 
 // Must not be called on a goroutine or while a run is alive. Throws std::system_error if the trace cannot be written,
-// and std::logic_error if another trace is being written (THRUM_TRACE).
+// and another_trace if one is being written (THRUM_TRACE).
 [[nodiscard]] performance perform(scenario const& what, std::string const& trace_path);
 
 }  // namespace thrum::command

@@ -47,7 +47,7 @@ void report(Sched& s, std::uint64_t except_id, atomic<bool>* noted) noexcept {
     stopped_world const world(s, patience_to_stop_s * second_of_reports_ns());
     is_stopped = world.is_stopped();
     all_have_stopped = world.is_complete();
-    all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none, {.but = except_id});
+    all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none, except_id);
   }
   if (noted != nullptr) noted->store(true, relaxed);  // relaxed: it only prolongs the wait
   // Standard error may be full, and the world must not be stopped for as long as a write waits for it (T01).

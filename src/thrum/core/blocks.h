@@ -104,12 +104,13 @@ class word_queue {
     ++size_;
   }
 
-  // Calls visit(word) for each word, the first one first.
+  // Calls visit(word) for the first `most` words, the first one first. There is no walk without a bound, because a lock
+  // of the scheduler is held meanwhile.
   template <class F>
-  void for_each(F visit) const noexcept {
+  void for_each(std::uint32_t most, F visit) const noexcept {
     std::uint32_t at = head_at_;
     word_block const* block = head_;
-    for (std::uint32_t left = size_; left > 0; --left) {
+    for (std::uint32_t left = most < size_ ? most : size_; left > 0; --left) {
       if (at == word_block::capacity) {
         block = block->next;
         at = 0;

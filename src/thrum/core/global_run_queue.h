@@ -82,10 +82,10 @@ class global_run_queue {
   [[nodiscard]] bool has_plain() const noexcept { return !plain_.empty(); }
   [[nodiscard]] bool has_ms() const noexcept { return in_frames_.size() + for_residents_.size() != 0; }
 
-  // Calls visit(entry) for each plain entry, the next one first.
+  // Calls visit(entry) for the first `most` plain entries, the next one first.
   template <class F>
-  void for_each_plain(F visit) const noexcept {
-    plain_.for_each([&](std::uintptr_t word) noexcept { visit(entry::from_bits(word)); });
+  void for_each_plain(std::uint32_t most, F visit) const noexcept {
+    plain_.for_each(most, [&](std::uintptr_t word) noexcept { visit(entry::from_bits(word)); });
   }
 
   // In the place of an entry on its own thread stands the M of that thread. Like every operation that adds something,

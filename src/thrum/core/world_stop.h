@@ -103,9 +103,9 @@ class world_stop {
   os::lock lock_{lock_rank::safe_point};
   atomic<bool> is_forbidden_{false};
   atomic<bool> loops_are_interrupted_{false};
-  // a run has three such threads at most
-  atomic<std::int8_t> waiting_outsiders_{0};
-  atomic<std::int8_t> dumps_{0};
+  // each live view has such a thread, so there may be as many as threads in the process
+  atomic<std::int32_t> waiting_outsiders_{0};
+  atomic<std::int32_t> dumps_{0};
   // under sched.lock
   std::int32_t procs_left_ = 0;  // Ps that have not stopped
   // The number of threads that have stopped the world and not finished restarting it. It is 2 only for a moment,

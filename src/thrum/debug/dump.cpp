@@ -60,21 +60,38 @@ bool print_goroutines(goroutine_list& all) noexcept {
   return !is_left;
 }
 
-void note_on_thread(Sched& s, goroutine_list& all, goroutine_choice asked) noexcept {
+namespace {
+
+// Calls note(frames) with the world stopped, or while it runs if it cannot be stopped.
+template <class F>
+void note_stopped(Sched& s, goroutine_list& all, F note) noexcept {
+  using frames = goroutine_list::frames;
   world_stop::dump const under_way(s.world);
   if (s.end.exiting_m() != nullptr) {
-    all.note(s, goroutine_list::frames::none, asked);
+    note(frames::none);
     all.set_remark("names and stacks are missing, because a goroutine has called exit()");
     return;
   }
   stopped_world const world(s, patience_to_stop_ns);
   bool const is_stopped = world.is_stopped();
-  all.note(s, is_stopped ? goroutine_list::frames::noted : goroutine_list::frames::none, asked);
+  note(is_stopped ? frames::noted : frames::none);
   if (!is_stopped) {
     all.set_remark("names and stacks are missing, because a goroutine has been stopping all others for a second");
   } else if (!world.is_complete()) {
     all.set_remark("some goroutines could not be stopped within a second and are shown as they were found");
   }
+}
+
+}  // namespace
+
+void note_on_thread(Sched& s, goroutine_list& all) noexcept {
+  note_stopped(s, all, [&](goroutine_list::frames wanted) { all.note(s, wanted); });
+}
+
+void note_one_on_thread(Sched& s, goroutine_list& all, std::uint64_t id) noexcept {
+  G const* const g = find_goroutine(s, id);
+  if (g == nullptr) return;
+  note_stopped(s, all, [&](goroutine_list::frames wanted) { all.note_one(s, wanted, *g, id); });
 }
 
 }  // namespace thrum::rt

@@ -10,6 +10,8 @@
 #include "debug/goroutine_list.h"
 #include "debug/symbols.h"
 
+#include <cstdint>
+
 namespace thrum::rt {
 
 // Writes piece by piece. Throws std::bad_alloc; then a part of the dump may have been written.
@@ -23,6 +25,9 @@ void write_dump(goroutine_list& all, dump_form form, symbols& known, dump_output
 // Notes goroutines on a thread that is no M, such as that of a debug server. The program goes on afterwards. Stops
 // the world for a moment; if that takes more than a second, the list has a remark. The caller sees to it that the run
 // does not end meanwhile. write_dump needs no run, but much stack: see debug/symbols.h.
-void note_on_thread(Sched& s, goroutine_list& all, goroutine_choice asked = {}) noexcept;
+void note_on_thread(Sched& s, goroutine_list& all) noexcept;
+// The same for one goroutine alone, by its id, or for none if there is no such goroutine. The world is stopped for a
+// time that does not depend on the number of goroutines.
+void note_one_on_thread(Sched& s, goroutine_list& all, std::uint64_t id) noexcept;
 
 }  // namespace thrum::rt

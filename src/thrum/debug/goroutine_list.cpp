@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "core/current.h"
 #include "debug/known_wait.h"
+#include "debug/ms_of_gs.h"
 #include "debug/symbols.h"
 #include "os/clock.h"
 #include "os/guarded_call.h"
@@ -60,8 +61,7 @@ context const* location_of(G const& g) noexcept {
 // cannot be walked in place. But the stack stays its own meanwhile: before the goroutine can end it must get a P, and
 // while the world is stopped or being stopped, that needs sched.lock. A thread with the mark set is on its way there,
 // and the call it sleeps in is that lock.
-void note_call(Sched const& s, G const& g, goroutine_entry& e) noexcept {
-  M const* const m = m_that_runs(s, g);
+void note_call(M const* m, G const& g, goroutine_entry& e) noexcept {
   if (m == nullptr || m->is_foreign) return;
   if ((m->attention.load(relaxed) & m_attend::unannounced) == 0) e.announced_at = hint_of(m->call_site);
   stack const* const on = hint_of(g.on);
@@ -118,7 +118,28 @@ void note_state(G const& g, std::int64_t now_ns, goroutine_entry& e) noexcept {
   e.created_at = e.is_foreign ? 0 : reinterpret_cast<std::uintptr_t>(g.task.created_at);
 }
 
+// Whether m is the M of a foreign thread that is inside the runtime, as the goroutine with this id.
+bool is_inside_as(M const& m, std::uint64_t id) noexcept {
+  G const* const its = m.is_foreign && m.in_runtime.load(relaxed) ? hint_of(m.current) : nullptr;
+  return its != nullptr && hint_of(its->id) == id;
+}
+
 }  // namespace
+
+G* find_goroutine(Sched& s, std::uint64_t id) noexcept {
+  constexpr std::size_t at_once = 1024;  // other threads need the lock to make goroutines
+  G* found = nullptr;
+  auto walk = s.records.begin_walk();
+  auto const look = [&](G& g) {
+    if (hint_of(g.id) == id && is_alive(g.status.load(relaxed))) found = &g;
+    return found == nullptr;
+  };
+  while (s.records.walk_on(walk, at_once, look) && found == nullptr) {
+  }
+  if (found != nullptr) return found;
+  M* const outside = all_ms_now(s).find([id](M const& m) { return is_inside_as(m, id); });
+  return outside != nullptr ? hint_of(outside->current) : nullptr;
+}
 
 goroutine_list::~goroutine_list() {
   for (std::size_t i = 0; i < count_; ++i) forget(all_[i].asleep);
@@ -143,32 +164,51 @@ void goroutine_list::make_room(std::size_t entries) noexcept {
   next_frame_ = last_resort.frames;
 }
 
-void goroutine_list::note(Sched& s, frames wanted, goroutine_choice asked) noexcept {
+// Under sched.lock. There is room for one more. m_of(g) is the M that runs g, or nullptr.
+template <class F>
+void goroutine_list::add(frames wanted, G const& g, F m_of, std::int64_t now_ns) noexcept {
+  goroutine_entry& e = all_[count_++];
+  e = {};
+  note_state(g, now_ns, e);
+  if (wanted == frames::none) return;  // nor is the name read, which the goroutine may replace or free
+  // a goroutine that could not be stopped may replace its name
+  bool const may_run = e.status == g_status::running && !is_current(g);
+  if (g.name != nullptr && !may_run) copy_name(g.name, e.name);
+  if (e.status == g_status::syscall) {
+    note_call(m_of(g), g, e);
+  } else {
+    e.frames = static_cast<std::uint32_t>(note_frames(g, next_frame_, goroutine_entry::frames_max));
+    e.pcs = next_frame_;
+    next_frame_ += e.frames;
+  }
+}
+
+void goroutine_list::note(Sched& s, frames wanted, std::uint64_t except_id) noexcept {
   cycles_.note(s);
   os::lock_guard const guard(s.lock);
   std::size_t alive = 0;
-  for_each_alive(s, [&](G const& g) { alive += asked.has(g.id) ? 1 : 0; });
+  for_each_alive(s, [&](G const& g) { alive += g.id != except_id ? 1 : 0; });
   if (alive == 0) return;
   make_room(alive);
   left_out_ = alive - room_;
+  ms_of_gs ms(static_cast<std::size_t>(s.ms.made()));
+  for (M const& m : s.ms.all()) ms.note(hint_of(m.current), m);
+  ms.sort();
+  auto const m_of = [&](G const& g) { return ms.has_memory() ? ms.m_of(g) : m_that_runs(s, g); };
   std::int64_t const now_ns = os::monotonic_ns();
   for_each_alive(s, [&](G const& g) {
-    if (count_ == room_ || !asked.has(g.id)) return;
-    goroutine_entry& e = all_[count_++];
-    e = {};
-    note_state(g, now_ns, e);
-    if (wanted == frames::none) return;  // nor is the name read, which the goroutine may replace or free
-    // a goroutine that could not be stopped may replace its name
-    bool const may_run = e.status == g_status::running && !is_current(g);
-    if (g.name != nullptr && !may_run) copy_name(g.name, e.name);
-    if (e.status == g_status::syscall) {
-      note_call(s, g, e);
-    } else {
-      e.frames = static_cast<std::uint32_t>(note_frames(g, next_frame_, goroutine_entry::frames_max));
-      e.pcs = next_frame_;
-      next_frame_ += e.frames;
-    }
+    if (count_ != room_ && g.id != except_id) add(wanted, g, m_of, now_ns);
   });
+}
+
+void goroutine_list::note_one(Sched& s, frames wanted, G const& g, std::uint64_t id) noexcept {
+  os::lock_guard const guard(s.lock);
+  if (hint_of(g.id) != id || !is_alive(g.status.load(relaxed))) return;
+  make_room(1);
+  left_out_ = 1 - room_;
+  if (room_ == 0) return;
+  add(
+      wanted, g, [&s](G const& its) { return m_that_runs(s, its); }, os::monotonic_ns());
 }
 
 void goroutine_list::print_plainly() const noexcept {

@@ -37,12 +37,9 @@ struct goroutine_entry {
   [[nodiscard]] bool is_cut() const noexcept { return frames == frames_max; }
 };
 
-// By id; 0 is no goroutine's.
-struct goroutine_choice {
-  std::uint64_t but = 0;   // all except this one
-  std::uint64_t only = 0;  // 0: all; otherwise this one alone
-  [[nodiscard]] bool has(std::uint64_t id) const noexcept { return id != but && (only == 0 || id == only); }
-};
+// The goroutine with this id, or nullptr. Its record is looked for in portions, so that other threads get the lock of
+// the records in between. Another goroutine may have the record later.
+[[nodiscard]] G* find_goroutine(Sched& s, std::uint64_t id) noexcept;
 
 class goroutine_list {
  public:
@@ -51,10 +48,14 @@ class goroutine_list {
   goroutine_list(goroutine_list const&) = delete;
   goroutine_list& operator=(goroutine_list const&) = delete;
 
-  // Notes the goroutines that are asked for, at most 100,000. With frames and names only if no thread can
+  // Notes all goroutines except one, at most 100,000. With frames and names only if no thread can
   // run on their stacks or change their names meanwhile, that is, with the world stopped.
   enum class frames : bool { none, noted };
-  void note(Sched& s, frames wanted, goroutine_choice asked = {}) noexcept;
+  static constexpr std::uint64_t no_id = 0;
+  void note(Sched& s, frames wanted, std::uint64_t except_id = no_id) noexcept;
+  // Notes one goroutine alone, if `g` has this id, without the cycles. It takes a time that does not depend on the
+  // number of goroutines.
+  void note_one(Sched& s, frames wanted, G const& g, std::uint64_t id) noexcept;
 
   // A sentence about the list that its readers are told, in addition to the goroutines: a literal, or nullptr.
   void set_remark(char const* remark) noexcept { remark_ = remark; }
@@ -74,6 +75,8 @@ class goroutine_list {
 
  private:
   void make_room(std::size_t entries) noexcept;
+  template <class F>
+  void add(frames wanted, G const& g, F m_of, std::int64_t now_ns) noexcept;
 
   goroutine_entry* all_ = nullptr;
   std::size_t count_ = 0;

@@ -1,6 +1,5 @@
 #include "debug/request_server.h"
 
-#include "debug/accept_clients.h"
 #include "os/clock.h"
 #include "os/socket.h"
 
@@ -40,9 +39,8 @@ request_server* request_server::start(Sched& s, int listener, std::unique_ptr<re
 
 request_server::request_server(Sched& s, int listener, std::unique_ptr<request_handler> handler,
                                server_limits const& limits)
-    : server_thread(s, "thrum-debug"), handler_(std::move(handler)), limits_(limits) {
-  descriptors_.keep(listener_at, listener);
-  polled_.reserve(descriptors_count + 1);
+    : server_thread(s, "thrum-debug", listener), handler_(std::move(handler)), limits_(limits) {
+  polled_.reserve(clients_max + 2);
   for (client& c : clients_) c.received.reserve(limits_.request_bytes + 1);
 }
 
@@ -58,19 +56,14 @@ void request_server::serve() {
         drop(clients_[i]);  // there is no memory for what it sends, or for its answer
       }
     }
-    short const at_listener = polled_[listener_at].revents;
-    if ((at_listener & POLLIN) != 0) {
-      accepts_from_ns_ = accept_clients(descriptors_, listener_at, 2 * clients_max, [this](int fd) { admit(fd); });
-    } else if (at_listener != 0) {
-      descriptors_.keep(listener_at, -1);  // the program has closed it, so the number is not thrum's
-    }
+    take_clients(polled_[clients_max].revents, 2 * clients_max, [this](int fd) { admit(fd); });
   }
 }
 
 void request_server::wait_for_clients() {
   std::int64_t const now_ns = os::monotonic_ns();
-  std::int64_t until_ns = never;
-  polled_.assign(descriptors_count, pollfd{-1, 0, 0});
+  std::int64_t until_ns = accepts_from_ns(now_ns);
+  polled_.assign(clients_max, pollfd{-1, 0, 0});
   for (std::size_t i = 0; i < clients_max; ++i) {
     client const& c = clients_[i];
     if (c.fd < 0) continue;
@@ -80,13 +73,8 @@ void request_server::wait_for_clients() {
     bool const can_answer = is_asked && c.has_whole_request() && may_take_memory(c);
     until_ns = std::min(until_ns, can_answer ? now_ns : limit_of(c));
   }
-  bool const accepts = accepts_from_ns_ <= now_ns;
-  if (accepts) {
-    polled_[listener_at] = {descriptors_.at(listener_at), POLLIN, 0};
-  } else {
-    until_ns = std::min(until_ns, accepts_from_ns_);
-  }
-  polled_.push_back({descriptor_of_end(), POLLIN, 0});
+  polled_.push_back(listener_to_poll(now_ns));
+  polled_.push_back(end_to_poll());
   std::int64_t const timeout_ns = until_ns == never ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
   if (os::wait_for_any(polled_, timeout_ns) > 0) return;
   for (pollfd& one : polled_) one.revents = 0;
@@ -116,6 +104,8 @@ void request_server::admit(int fd) {
 }
 
 void request_server::look_at(client& c, short events) {
+  // The program has closed it, and the number may be another file's by now.
+  if ((events & POLLNVAL) != 0) descriptors_.keep(number_of(c), -1);
   if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) return drop(c);  // no answer can reach it
   if (c.is_being_answered()) {
     if ((events & POLLOUT) != 0) send_to(c);

@@ -125,13 +125,11 @@ class request_server final : public server_thread {
   enum : std::size_t {
     passed_at = clients_max,
     of_work_at = passed_at + clients_max,
-    listener_at = of_work_at + clients_max,
-    descriptors_count
+    descriptors_count = of_work_at + clients_max
   };
   server_descriptors<descriptors_count> descriptors_;
   std::array<client, clients_max> clients_;
   std::vector<pollfd> polled_;
-  std::int64_t accepts_from_ns_ = 0;  // the process had no descriptor left before
 };
 
 }  // namespace thrum::rt::debug

@@ -1,15 +1,13 @@
 #include "debug/schedtrace.h"
 
 #include "debug/known_wait.h"
+#include "debug/ms_of_gs.h"
 #include "os/clock.h"
 #include "os/lock.h"
-#include "os/memory.h"
 #include "stack/stack.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <functional>
 
 namespace thrum::rt {
 namespace {
@@ -65,41 +63,6 @@ char const* reason_of(G const& g, g_status status) noexcept {
   if (status == g_status::hosting) return name_of(wait_reason::join);
   return status == g_status::waiting ? name_of(hint_of(g.waits_for)) : "";
 }
-
-// Which M runs which goroutine, noted when the Ms are written, because a G does not know it. Sorted, because there may
-// be thousands of both.
-class ms_of_gs {
- public:
-  explicit ms_of_gs(std::size_t ms_max) noexcept
-      : bytes_(ms_max * sizeof(g_on_m)), pairs_(reinterpret_cast<g_on_m*>(os::map(bytes_).address)), room_(ms_max) {}
-  ~ms_of_gs() {
-    if (pairs_ != nullptr) os::unmap(reinterpret_cast<char*>(pairs_), bytes_);
-  }
-  ms_of_gs(ms_of_gs const&) = delete;
-  ms_of_gs& operator=(ms_of_gs const&) = delete;
-
-  void note(G const* g, M const& m) noexcept {
-    if (g != nullptr && pairs_ != nullptr && count_ < room_) pairs_[count_++] = {g, &m};
-  }
-  void sort() noexcept { std::sort(pairs_, pairs_ + count_, is_before); }
-  // Returns nullptr if no M runs g.
-  [[nodiscard]] M const* m_of(G const& g) const noexcept {
-    g_on_m const* const found = std::lower_bound(pairs_, pairs_ + count_, g_on_m{&g, nullptr}, is_before);
-    return found != pairs_ + count_ && found->g == &g ? found->m : nullptr;
-  }
-
- private:
-  struct g_on_m {
-    G const* g;
-    M const* m;
-  };
-  static bool is_before(g_on_m const& a, g_on_m const& b) noexcept { return std::less<>{}(a.g, b.g); }
-
-  std::size_t const bytes_;
-  g_on_m* const pairs_;
-  std::size_t const room_;
-  std::size_t count_ = 0;
-};
 
 // Under sched.lock.
 void add_summary(report_text& out, Sched& s, std::int64_t since_start_ns) noexcept {

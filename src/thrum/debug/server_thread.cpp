@@ -7,25 +7,26 @@ namespace thrum::rt::debug {
 bool server_thread::start(int& error) {
   int ends[2] = {-1, -1};
   error = -os::open_pipe(ends);
-  pipe_.keep(0, ends[0]);
-  pipe_.keep(1, ends[1]);
+  own_.keep(end_at, ends[0]);
+  own_.keep(ask_at, ends[1]);
   if (error == 0) error = make_helper_thread(sched_, thread_, thread_main, this);
   return error == 0;
 }
 
 void server_thread::close_descriptors_in_child() const noexcept {
   close_own_descriptors_in_child();
-  pipe_.close_in_child();
+  own_.close_in_child();
 }
 
 void server_thread::ask_to_end() noexcept {
   is_to_end_.store(true, release);  // pairs with is_to_end
   char const any = 0;
-  static_cast<void>(os::write(pipe_.at(1), &any, 1));  // a full pipe wakes the thread, too
+  static_cast<void>(os::write(own_.at(ask_at), &any, 1));  // a full pipe wakes the thread, too
 }
 
 void server_thread::end(server_thread* its, std::int64_t patience_ns) noexcept {
   its->ask_to_end();
+  its->own_.replace(listener_at, its->own_.at(end_at));
   if (!its->ended_.sleep_for(patience_ns)) {
     Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
     os::thread left = its->thread_;  // the thread may have deleted the server before it is detached

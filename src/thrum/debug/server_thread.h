@@ -6,20 +6,31 @@
 // The owner makes the server, starts it, and calls end(). A request that is being answered may take long: it may look
 // names up, or wait for the loader's lock. Then the thread is left behind, and deletes the server when it comes to its
 // end. What a request uses of the run has to be guarded (boot/run_gate.h).
+//
+// The server has a socket that listens. end() closes it, also if the thread is left behind, so its address is free.
 #pragma once
 
 #include "base/atomic.h"
 #include "core/sched.h"
+#include "os/clock.h"
 #include "os/note.h"
+#include "os/private_socket.h"
 #include "os/socket.h"
 #include "os/thread.h"
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace thrum::rt::debug {
+
+// How long a server waits for descriptors or memory when the process has none left.
+inline constexpr std::int64_t without_resources_ns = 1'000'000'000;
+
+[[nodiscard]] inline bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
 // The descriptors of a server, by their places. The server's thread changes them, and a child of fork closes them.
 template <std::size_t Count>
@@ -39,6 +50,11 @@ class server_descriptors {
   // file that has the same number by then.
   void close(std::size_t where) noexcept {
     if (int const open = all_[where].exchange(-1, relaxed); open >= 0) os::close(open);
+  }
+  // On another thread than the server's. That one may be using the number, so the number stays in use, for a file of
+  // the server that is open already.
+  void replace(std::size_t where, int by) const noexcept {
+    if (int const open = at(where); open >= 0) os::replace(open, by);
   }
   [[nodiscard]] int at(std::size_t where) const noexcept { return all_[where].load(relaxed); }
   void close_in_child() const noexcept {
@@ -72,8 +88,10 @@ class server_thread {
   void close_descriptors_in_child() const noexcept;
 
  protected:
-  // The name of the thread has at most 15 characters.
-  server_thread(Sched& s, char const* name) noexcept : sched_(s), name_(name) {}
+  // The name of the thread has at most 15 characters. The listener is the server's from now on.
+  server_thread(Sched& s, char const* name, int listener) noexcept : sched_(s), name_(name) {
+    own_.keep(listener_at, listener);
+  }
   virtual ~server_thread() = default;
   friend std::default_delete<server_thread>;
 
@@ -85,9 +103,44 @@ class server_thread {
 
   [[nodiscard]] bool is_to_end() const noexcept { return is_to_end_.load(acquire); }  // pairs with ask_to_end
   // A descriptor that can be read from when the server is to end.
-  [[nodiscard]] int descriptor_of_end() const noexcept { return pipe_.at(0); }
+  [[nodiscard]] pollfd end_to_poll() const noexcept { return {own_.at(end_at), POLLIN, 0}; }
+
+  // --- new clients. On the thread ---
+
+  // What to poll for them. The listener is left out while the process has no descriptor left for them.
+  [[nodiscard]] pollfd listener_to_poll(std::int64_t now_ns) const noexcept {
+    return {accepts_from_ns_ <= now_ns ? own_.at(listener_at) : -1, POLLIN, 0};
+  }
+  // When to poll for them although they were left out.
+  [[nodiscard]] std::int64_t accepts_from_ns(std::int64_t now_ns) const noexcept {
+    return accepts_from_ns_ <= now_ns ? std::numeric_limits<std::int64_t>::max() : accepts_from_ns_;
+  }
+  // Calls admit(fd) for each client that waits, and for `most` at once, if poll has found these events.
+  template <class Admit>
+  void take_clients(short events, std::size_t most, Admit admit) {
+    if (events == 0) return;
+    if ((events & POLLIN) == 0) return forget_listener();
+    accepts_from_ns_ = 0;
+    for (std::size_t i = 0; i < most && !is_to_end(); ++i) {
+      int const fd = os::accept(own_.at(listener_at));
+      if (fd >= 0) {
+        admit(fd);
+      } else if (would_wait(fd)) {
+        return;
+      } else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM || fd == -ENOBUFS) {
+        accepts_from_ns_ = os::monotonic_ns() + without_resources_ns;
+        return;
+      } else if (fd == -EINVAL || fd == -ENOTSOCK || fd == -EOPNOTSUPP || fd == -EBADF) {
+        return forget_listener();
+      }
+    }
+  }
 
  private:
+  // The program has closed it, and the number may be that of another file by now. After end() it is the server's.
+  void forget_listener() noexcept {
+    if (!is_to_end()) own_.keep(listener_at, -1);
+  }
   enum class stage : std::uint8_t { serves, has_ended, is_left };
   static void* thread_main(void* self);
 
@@ -99,7 +152,9 @@ class server_thread {
   atomic<stage> at_{stage::serves};
   atomic<bool> is_to_end_{false};
   atomic<bool> is_empty_{false};
-  server_descriptors<2> pipe_;
+  enum : std::size_t { end_at, ask_at, listener_at, own_count };  // a pipe, and the listener
+  server_descriptors<own_count> own_;
+  std::int64_t accepts_from_ns_ = 0;  // of the thread
 };
 
 }  // namespace thrum::rt::debug

@@ -40,13 +40,28 @@ code_place place_by_loader(std::uintptr_t pc) {
 }  // namespace
 
 symbols::symbols(source best)
-    : files_(best == source::debug_information ? debug_information::wanted::yes : debug_information::wanted::no) {}
+    : is_wanted_(best == source::debug_information ? debug_information::wanted::yes : debug_information::wanted::no) {
+  static_cast<void>(files());
+}
+
+debug_information const& symbols::files() const {
+  if (!files_) {
+    files_.emplace(is_wanted_);
+    why_not_ = files_->why_not();
+  }
+  return *files_;
+}
+
+void symbols::close_files(std::size_t places_max) noexcept {
+  files_.reset();
+  if (known_.size() > places_max) known_.clear();
+}
 
 std::vector<code_place> const& symbols::places_of(std::uintptr_t pc) {
   auto const found = known_.find(pc);
   if (found != known_.end()) return found->second;
   std::vector<code_place> places{place_by_loader(pc)};
-  files_.refine(pc, places);
+  files().refine(pc, places);
   note_step_of_report();  // so a reader that works steadily is not taken for one that is stuck
   return known_.emplace(pc, std::move(places)).first->second;
 }

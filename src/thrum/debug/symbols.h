@@ -12,6 +12,9 @@
 // Make one object for all the places of a report: then files are read once, and a place that many goroutines share is
 // looked up once. It does not know what dlopen loads afterwards. It may be used by one thread at a time.
 //
+// A server that makes many small reports keeps one object and calls close_files after each report. The places that are
+// known then cost little memory, and the files are opened again only for places that are not known.
+//
 // Reading debug information takes much stack (160 KiB have been seen), so it runs on threads only. A goroutine calls
 // with_symbols.
 #pragma once
@@ -19,7 +22,9 @@
 #include "debug/debug_information.h"
 #include "debug/sleeper_frames.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,13 +40,15 @@ class symbols {
   explicit symbols(source best = source::debug_information);
 
   // Whether files and lines are available at all, that is, whether libdw is there.
-  [[nodiscard]] bool reads_files() const noexcept { return files_.is_there(); }
+  [[nodiscard]] bool reads_files() const { return files().is_there(); }
   // The last lines of a report in which names and lines are missing: why they are, and what to do about it. Otherwise
   // empty.
-  [[nodiscard]] char const* note_on_names() const noexcept {
-    char const* const why_not = files_.why_not();
-    return why_not != nullptr ? why_not : "";
-  }
+  [[nodiscard]] char const* note_on_names() const noexcept { return why_not_ != nullptr ? why_not_ : ""; }
+
+  // Gives the memory of the files back until they are needed again. If more places than `places_max` are known, they
+  // are forgotten.
+  void close_files(std::size_t places_max) noexcept;
+  [[nodiscard]] bool has_open_files() const noexcept { return files_.has_value(); }
 
   // `pc` lies within the instruction in question, as walk_stack gives it: for a return address, subtract 1. The result
   // is never empty. The calls that were inlined there come first, innermost first. The function that was really called
@@ -52,10 +59,16 @@ class symbols {
   std::string lines_of(std::uintptr_t pc);
 
   // The frames of a goroutine that sleeps in the kernel. Without files only the place of the call is known.
-  [[nodiscard]] sleeper_frames frames_of(sleeper const& asleep) const { return rt::frames_of(asleep, files_.reader()); }
+  [[nodiscard]] sleeper_frames frames_of(sleeper const& asleep) const {
+    return rt::frames_of(asleep, files().reader());
+  }
 
  private:
-  debug_information files_;
+  debug_information const& files() const;
+
+  debug_information::wanted const is_wanted_;
+  mutable std::optional<debug_information> files_;  // nothing while they are closed
+  mutable char const* why_not_ = nullptr;
   std::unordered_map<std::uintptr_t, std::vector<code_place>> known_;
 };
 

@@ -5,11 +5,11 @@
 #include "os/epoll_instance.h"
 #include "os/fault.h"
 #include "os/kernel.h"
+#include "os/socket.h"
 
 #include <cstdint>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -108,13 +108,10 @@ THRUM_OPAQUE void poll_remove(int fd) noexcept {
   errno = errno_before;
 }
 
-THRUM_OPAQUE void close_but_keep_number(int fd) noexcept {
+void close_but_keep_number(int fd) noexcept {
   int const poll = process.fd();
   if (poll < 0) return;  // this is a child of fork, which inherited fd from its parent
-  int const errno_before = errno;
-  while (kernel::dup3(poll, fd, O_CLOEXEC) < 0 && errno == EINTR) {
-  }
-  errno = errno_before;
+  replace(fd, poll);
 }
 
 THRUM_OPAQUE int poll_wait(poll_event* out, std::int64_t timeout_ns) noexcept {

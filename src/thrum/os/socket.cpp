@@ -94,6 +94,13 @@ THRUM_OPAQUE void close(int fd) noexcept {
   errno = errno_before;
 }
 
+THRUM_OPAQUE void replace(int fd, int by) noexcept {
+  int const errno_before = errno;
+  while (kernel::dup3(by, fd, O_CLOEXEC) < 0 && errno == EINTR) {
+  }
+  errno = errno_before;
+}
+
 THRUM_OPAQUE int set_nonblocking(int fd) noexcept {
   long const flags = repeat([=] { return ::fcntl(fd, F_GETFL); });
   if (flags < 0) return static_cast<int>(flags);

@@ -13,6 +13,9 @@
 namespace thrum::rt::os {
 
 void close(int fd) noexcept;
+// Closes the file behind the number `fd`, which refers to the file of `by` from then on. So no other file gets this
+// number while a thread may still use it.
+void replace(int fd, int by) noexcept;
 [[nodiscard]] int set_nonblocking(int fd) noexcept;
 
 enum class direction : bool { read, write };

@@ -43,7 +43,7 @@ void begin_to_recognise_children() noexcept {
   if (page == nullptr) return;
   process = ::getpid();
   page->store(1, relaxed);
-  unknown_child::sign.store(page, release);
+  unknown_child::sign.store(page, release);  // pairs with end_if_unknown_child
 }
 
 void cease_to_recognise_children() noexcept { unknown_child::sign.store(nullptr, relaxed); }

@@ -27,8 +27,9 @@ void end() noexcept;
 
 // Ends the process if it is such a child.
 inline void end_if_unknown_child() noexcept {
+  atomic<std::uint32_t> const* const sign =
+      unknown_child::sign.load(acquire);  // pairs with begin_to_recognise_children
   // relaxed: the child has one thread, which has the parent's memory as it was
-  atomic<std::uint32_t> const* const sign = unknown_child::sign.load(relaxed);
   if (sign != nullptr && sign->load(relaxed) == 0) [[unlikely]]
     unknown_child::end();
 }
