@@ -160,6 +160,7 @@ void http_server::look_at(connection& c, short events) {
       if (!is_late) return;
       if (c.received.empty()) return drop(c);
       c.stays_open = false;
+      c.is_for_head = false;
       return put_answer(c, error_answer(408, "the request took too long"));
     case state::waits: {
       if (!is_late) return;
@@ -330,7 +331,7 @@ void http_server::show_machine() {
       taken = take_picture(sched_);
     }
     step = "data: " + step_of(taken, begun_ns - began_ns_) + "\n\n";
-    recording = "event: recording\ndata: " + recording_of(taken, sched_, begun_ns - began_ns_) + "\n\n";
+    recording = "event: recording\ndata: " + recording_of(taken, begun_ns - began_ns_) + "\n\n";
     std::int64_t const ended_ns = rt::os::monotonic_ns();
     shows_from_ns_ = std::max(begun_ns + limits_.event_ns, ended_ns + pause_per_picture * (ended_ns - begun_ns));
     for (connection& c : connections_) {

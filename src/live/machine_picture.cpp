@@ -328,8 +328,10 @@ machine_picture photographer::take() {
     bool const is_listed = std::any_of(ms_.begin(), ms_.end(), [&](seen_m const& m) { return m.id == p.m; });
     if (!is_listed) p.m = -1;
   }
-  machine_picture taken{
-      .procs = static_cast<int>(procs_.size()), .visits_per_hold = visits_per_hold_, .state_json = {}};
+  machine_picture taken{.procs = static_cast<int>(procs_.size()),
+                        .queue_size = sched_.options.run_queue_capacity,
+                        .visits_per_hold = visits_per_hold_,
+                        .state_json = {}};
   rt::json_writer to(taken.state_json);
   write(to);
   return taken;
@@ -345,7 +347,7 @@ std::string step_of(machine_picture const& taken, std::int64_t t_ns) {
   return step;
 }
 
-std::string recording_of(machine_picture const& taken, rt::Sched const& s, std::int64_t t_ns) {
+std::string recording_of(machine_picture const& taken, std::int64_t t_ns) {
   std::string const title = "Process " + std::to_string(rt::os::process_id());
   auto const words = [&title](rt::json_writer& to) {
     to.name("title").begin_object().member("en", std::string_view(title)).end_object();
@@ -357,7 +359,7 @@ std::string recording_of(machine_picture const& taken, rt::Sched const& s, std::
   to.member("clock", "ns").name("parts").begin_array().begin_object().member("id", "live");
   words(to);
   to.member("procs", std::int64_t{taken.procs});
-  to.member("queue_size", std::uint64_t{s.options.run_queue_capacity}).name("steps").begin_array();
+  to.member("queue_size", std::uint64_t{taken.queue_size}).name("steps").begin_array();
   to.raw(step_of(taken, t_ns)).end_array().end_object().end_array().end_object();
   return recording;
 }

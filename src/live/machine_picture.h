@@ -19,7 +19,8 @@
 namespace thrum::live {
 
 struct machine_picture {
-  int procs = 0;  // in use
+  int procs = 0;               // in use
+  std::size_t queue_size = 0;  // of a P
   // How many records were visited at most while a lock of the scheduler was held.
   std::size_t visits_per_hold = 0;
   std::string state_json;  // an object
@@ -34,6 +35,6 @@ inline constexpr std::size_t visits_per_hold_max = 1024;
 // {"t":T,"state":...}: a step of a recording.
 [[nodiscard]] std::string step_of(machine_picture const& taken, std::int64_t t_ns);
 // A recording with this step as its only one.
-[[nodiscard]] std::string recording_of(machine_picture const& taken, rt::Sched const& s, std::int64_t t_ns);
+[[nodiscard]] std::string recording_of(machine_picture const& taken, std::int64_t t_ns);
 
 }  // namespace thrum::live

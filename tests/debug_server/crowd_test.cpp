@@ -81,6 +81,7 @@ TEST(live_view_of_a_crowd, a_picture_visits_a_bounded_number_of_goroutines_under
   beside_a_runnable_crowd([](debug::server const&, rt::Sched& s) {
     live::machine_picture const taken = live::take_picture(s);
     EXPECT_LE(taken.visits_per_hold, live::visits_per_hold_max);
+    EXPECT_GT(taken.visits_per_hold, 1U);
     EXPECT_GE(number_of("global_count", taken.state_json), crowd / 2);
     EXPECT_LT(taken.state_json.size(), 64U * 1024);
   });

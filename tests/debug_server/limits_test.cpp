@@ -206,13 +206,22 @@ TEST_F(live_view_limits, the_address_is_free_when_a_server_was_left_behind_with_
     {
       held_up const by_the_lock(*sched_);
       late.send_request("GET /api/v1/stats");
-      EXPECT_TRUE(test::spin_until([&] { return has_arrived(late); }));
+      EXPECT_TRUE(test::spin_until([&] { return gate_->is_used(); })) << "the request is being answered";
       end(soon_ns);
       EXPECT_EQ(client().error(), ECONNREFUSED);
       live::owned_descriptor const another = listen();
       EXPECT_EQ(client().error(), 0);
     }
     gate_->close();  // the thread that was left behind does not use the run any more
+  });
+}
+
+TEST_F(live_view_limits, a_late_request_behind_a_HEAD_is_refused_in_words) {
+  serve({.request_ns = soon_ns}, [&] {
+    http_client slow = client();
+    slow.send_request("HEAD /metrics");
+    slow.send("GET /metr");
+    EXPECT_NE(slow.rest().find("the request took too long"), std::string::npos);
   });
 }
 

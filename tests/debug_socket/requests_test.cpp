@@ -110,6 +110,19 @@ TEST_F(debug_requests, bad_requests_are_refused_and_the_connection_goes_on) {
   });
 }
 
+TEST_F(debug_requests, a_descriptor_may_come_together_with_an_earlier_request) {
+  serve([&] {
+    socket_client client(folder_.socket());
+    int const file = ::open((folder_.path() + "/recorded").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    client.send_with("about\ntrace 1\n", file);
+    ::close(file);
+    EXPECT_TRUE(client.answer().starts_with("ok "));
+    std::string const traced = client.answer();
+    EXPECT_TRUE(traced.starts_with("ok ")) << traced;
+  });
+}
+
 TEST_F(debug_requests, a_request_that_is_too_long_ends_the_connection) {
   serve([&] {
     socket_client client(folder_.socket());

@@ -227,10 +227,12 @@ TEST_F(playing, a_goroutine_that_sleeps_or_is_in_the_kernel_will_go_on_so_there_
 }
 
 TEST_F(playing, the_time_of_a_scenario_is_bounded) {
-  play("limit 20ms; go a { sleep 10s }; go b { repeat 100 { spin 1s } }; channel c; go d { recv c }");
+  std::string const scenario = "go a { sleep 10s }; go b { repeat 100 { spin 1s } }; channel c; go d { recv c }";
+  play("limit 20ms; " + scenario);
   EXPECT_EQ(how_.how, ending::time_limit);
   EXPECT_EQ(how_.why, "the scenario has reached its time limit of 20.0 ms");
-  EXPECT_LE(how_.still_there.size(), 3U);  // fewer where the machine was too busy to start them all in time
+  if (how_.still_there.size() < 3) play("limit 5s; " + scenario);  // the machine was too busy to start them in time
+  EXPECT_EQ(how_.still_there.size(), 3U);
 }
 
 TEST_F(playing, the_number_of_goroutines_is_bounded) {

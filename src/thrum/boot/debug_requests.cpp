@@ -160,7 +160,7 @@ answer debug_requests::trace(std::string_view seconds, int descriptor) const {
     begun_as = begun.number;
   }
   work->has_begun(begun_as, os::monotonic_ns() + static_cast<std::int64_t>(length) * ns_per_s);
-  return {.is_error = false, .text = {}, .work = std::move(work)};
+  return {.is_error = false, .text = {}, .work = std::move(work), .keeps_descriptor = true};
 }
 
 }  // namespace thrum::rt

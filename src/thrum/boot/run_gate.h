@@ -29,6 +29,7 @@ class run_gate {
     return state_.compare_exchange(expected, state::closed, acquire, relaxed);  // pairs with leave
   }
 
+  [[nodiscard]] bool is_used() const noexcept { return state_.load(acquire) == state::used; }
   [[nodiscard]] bool is_closed() const noexcept { return state_.load(acquire) == state::closed; }
 
   // For the end of the run. Waits until the run is not used.

@@ -167,10 +167,10 @@ void request_server::begin_request(client& c) {
   } catch (std::exception const& failure) {
     given = error(failure.what());
   }
-  if (given.work != nullptr) {
+  if (given.keeps_descriptor) {
     descriptors_.keep(of_work_at + number_of(c), descriptors_.at(passed));
     descriptors_.keep(passed, -1);
-  } else {
+  } else if (c.received.empty()) {  // otherwise it may be for a request that came together with this one
     descriptors_.close(passed);
   }
   put_answer(c, std::move(given));

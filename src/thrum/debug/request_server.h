@@ -35,8 +35,9 @@ class job {
 
 struct answer {
   bool is_error = false;
-  std::string text;           // of an error: one line
-  std::unique_ptr<job> work;  // if it is set, the answer is that of its finish()
+  std::string text;               // of an error: one line
+  std::unique_ptr<job> work;      // if it is set, the answer is that of its finish()
+  bool keeps_descriptor = false;  // the one that came with the request, until the work is over
 };
 [[nodiscard]] answer error(std::string text);
 [[nodiscard]] answer fine(std::string text);

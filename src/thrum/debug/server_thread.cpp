@@ -24,9 +24,18 @@ void server_thread::ask_to_end() noexcept {
   static_cast<void>(os::write(own_.at(ask_at), &any, 1));  // a full pipe wakes the thread, too
 }
 
+// The server's thread may not have seen yet that the program has closed the listener.
+void server_thread::stop_listening() noexcept {
+  if (os::socket_identity(own_.at(listener_at)) == listener_) {
+    own_.replace(listener_at, own_.at(end_at));
+  } else {
+    own_.keep(listener_at, -1);
+  }
+}
+
 void server_thread::end(server_thread* its, std::int64_t patience_ns) noexcept {
   its->ask_to_end();
-  its->own_.replace(listener_at, its->own_.at(end_at));
+  its->stop_listening();
   if (!its->ended_.sleep_for(patience_ns)) {
     Sched::threads_asleep_for_good.fetch_add(1, relaxed);  // before the thread can subtract it
     os::thread left = its->thread_;  // the thread may have deleted the server before it is detached

@@ -89,7 +89,8 @@ class server_thread {
 
  protected:
   // The name of the thread has at most 15 characters. The listener is the server's from now on.
-  server_thread(Sched& s, char const* name, int listener) noexcept : sched_(s), name_(name) {
+  server_thread(Sched& s, char const* name, int listener) noexcept
+      : sched_(s), name_(name), listener_(os::socket_identity(listener)) {
     own_.keep(listener_at, listener);
   }
   virtual ~server_thread() = default;
@@ -141,11 +142,13 @@ class server_thread {
   void forget_listener() noexcept {
     if (!is_to_end()) own_.keep(listener_at, -1);
   }
+  void stop_listening() noexcept;
   enum class stage : std::uint8_t { serves, has_ended, is_left };
   static void* thread_main(void* self);
 
   Sched& sched_;
   char const* const name_;
+  std::uint64_t const listener_;
   os::thread thread_{};
   int tid_ = 0;
   os::note ended_;
