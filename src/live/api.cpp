@@ -176,6 +176,7 @@ http_answer api::goroutine(std::string_view id) {
   };
   rt::dump_output out(add, &made.body);
   if (!names_of_frames_) names_of_frames_.emplace();
+  names_of_frames_->forget_if_unloaded();
   defer const closes = [this] { names_of_frames_->close_files(known_places_max); };
   write_dump(found, {.view = rt::dump_view::each, .is_json = true}, *names_of_frames_, out);
   return made;

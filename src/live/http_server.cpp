@@ -265,9 +265,8 @@ long http_server::send_part(connection& c) {
 
 // At most some parts at a time, so that a fast client of a long answer does not keep the others waiting.
 void http_server::send_to(connection& c) {
-  constexpr int parts_at_once = 16;
   for (int parts = 0; !c.has_all(); ++parts) {
-    if (parts == parts_at_once) return;
+    if (parts == rt::debug::parts_at_once) return;
     long const count = send_part(c);
     if (rt::debug::would_wait(count)) return;
     if (count <= 0) return drop(c);  // 0: the file is shorter than it was

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 namespace thrum::rt {
@@ -75,6 +76,22 @@ TEST(symbols, a_place_that_is_known_needs_no_files) {
   EXPECT_TRUE(contains(known.lines_of(function_with_inlined_calls()), "inlined_inner("));
   EXPECT_TRUE(known.has_open_files());
   known.close_files(1);  // two are known
+  EXPECT_EQ(known.lines_of(known_function(1)), first);
+  EXPECT_TRUE(known.has_open_files());
+}
+
+TEST(symbols, places_are_forgotten_when_a_library_is_unloaded) {
+  symbols known;
+  if (!known.reads_files()) GTEST_SKIP() << "no libdw";
+  known.forget_if_unloaded();
+  std::string const first = known.lines_of(known_function(1));
+  known.close_files(100);
+  known.forget_if_unloaded();
+  EXPECT_EQ(known.lines_of(known_function(1)), first);
+  EXPECT_FALSE(known.has_open_files()) << "no library has been unloaded";
+  void* const library = ::dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr || ::dlclose(library) != 0) GTEST_SKIP() << "there is no library that can be unloaded";
+  known.forget_if_unloaded();
   EXPECT_EQ(known.lines_of(known_function(1)), first);
   EXPECT_TRUE(known.has_open_files());
 }

@@ -216,7 +216,8 @@ std::string_view request_server::client::next_piece() const noexcept {
 }
 
 void request_server::send_to(client& c) {
-  while (c.is_being_answered()) {
+  for (int parts = 0; c.is_being_answered(); ++parts) {
+    if (parts == parts_at_once) return;
     std::string_view const piece = c.next_piece();
     long const count = os::send(c.fd, piece.data(), piece.size());
     if (would_wait(count)) return;

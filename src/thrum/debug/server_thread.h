@@ -30,6 +30,9 @@ namespace thrum::rt::debug {
 // How long a server waits for descriptors or memory when the process has none left.
 inline constexpr std::int64_t without_resources_ns = 1'000'000'000;
 
+// A fast client of a long answer gets at most so many parts of it before the other clients have their turn.
+inline constexpr int parts_at_once = 16;
+
 [[nodiscard]] inline bool would_wait(long result) noexcept { return result == -EAGAIN || result == -EWOULDBLOCK; }
 
 // The descriptors of a server, by their places. The server's thread changes them, and a child of fork closes them.

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <link.h>
 
 namespace thrum::rt {
 namespace {
@@ -37,6 +38,16 @@ code_place place_by_loader(std::uintptr_t pc) {
   return {.function = demangled(info.dli_sname), .file = info.dli_fname, .offset = pc - begin};
 }
 
+unsigned long long libraries_unloaded() noexcept {
+  unsigned long long count = 0;
+  auto const note = [](dl_phdr_info* info, std::size_t, void* result) {
+    *static_cast<unsigned long long*>(result) = info->dlpi_subs;
+    return 1;  // each library has the same number
+  };
+  ::dl_iterate_phdr(note, &count);
+  return count;
+}
+
 }  // namespace
 
 symbols::symbols(source best)
@@ -55,6 +66,11 @@ debug_information const& symbols::files() const {
 void symbols::close_files(std::size_t places_max) noexcept {
   files_.reset();
   if (known_.size() > places_max) known_.clear();
+}
+
+void symbols::forget_if_unloaded() noexcept {
+  unsigned long long const now = libraries_unloaded();
+  if (std::exchange(unloads_, now) != now) known_.clear();
 }
 
 std::vector<code_place> const& symbols::places_of(std::uintptr_t pc) {

@@ -10,10 +10,10 @@
 // them up when the world runs.
 //
 // Make one object for all the places of a report: then files are read once, and a place that many goroutines share is
-// looked up once. It does not know what dlopen loads afterwards. It may be used by one thread at a time.
+// looked up once. It does not know what dlopen and dlclose do afterwards. It may be used by one thread at a time.
 //
-// A server that makes many small reports keeps one object and calls close_files after each report. The places that are
-// known then cost little memory, and the files are opened again only for places that are not known.
+// A server that makes many small reports keeps one object, calls forget_if_unloaded before each report and close_files
+// after it. The places that are known then cost little memory, and the files are opened again only for other places.
 //
 // Reading debug information takes much stack (160 KiB have been seen), so it runs on threads only. A goroutine calls
 // with_symbols.
@@ -48,6 +48,8 @@ class symbols {
   // Gives the memory of the files back until they are needed again. If more places than `places_max` are known, they
   // are forgotten.
   void close_files(std::size_t places_max) noexcept;
+  // Forgets the known places if a library has been unloaded since, because another one may have its addresses by now.
+  void forget_if_unloaded() noexcept;
   [[nodiscard]] bool has_open_files() const noexcept { return files_.has_value(); }
 
   // `pc` lies within the instruction in question, as walk_stack gives it: for a return address, subtract 1. The result
@@ -70,6 +72,7 @@ class symbols {
   mutable std::optional<debug_information> files_;  // nothing while they are closed
   mutable char const* why_not_ = nullptr;
   std::unordered_map<std::uintptr_t, std::vector<code_place>> known_;
+  unsigned long long unloads_ = 0;  // how many libraries had been unloaded at the last forget_if_unloaded
 };
 
 // Calls report(symbols, argument) on a thread made for it, and waits for its end, but not for good. Blocks the calling
