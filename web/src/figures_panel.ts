@@ -145,6 +145,7 @@ export class FiguresPanel {
     }
     this.drawQueues(from_ms, last.t_ms);
     this.drawHistogram(this.kind.value as HistogramName);
+    this.root.dataset["drawn"] = String(samples.length);
   }
 
   private drawQueues(from_ms: number, to_ms: number): void {
