@@ -57,6 +57,8 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
   const press = (page: Page, selector: string): Promise<void> =>
     page.$eval(selector, (button) => (button as HTMLElement).click());
 
+  const focused = (page: Page): Promise<string | null> => page.evaluate(() => document.activeElement!.textContent);
+
   test("it shows what the program sends, and begins anew when it has been away", limit, async () => {
     const page = await visit();
     const first = await server.viewer();
@@ -72,6 +74,40 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     assert.equal((await page.$$("#speed option")).length, 6, "there is one set of controls");
     await page.click("#theme");
     assert.equal(await page.$eval("html", (root) => root.dataset["theme"]), "dark", "and a click counts once");
+    await page.browserContext().close();
+  });
+
+  test("a step that cannot be read makes it begin anew", limit, async () => {
+    const page = await visit();
+    const first = await server.viewer();
+    await state(page, "connected");
+    first.write(`data: ${JSON.stringify(part.steps[1])}\n\n`);
+    await step(page, 1);
+    first.write("data: {}\n\n");
+    await server.viewer();
+    await state(page, "connected");
+    await step(page, 0);
+    await page.browserContext().close();
+  });
+
+  test("a program that takes long to answer is told of", limit, async () => {
+    const page = await visit();
+    await page.waitForSelector("#connection:not([hidden])");
+    await tells(page, "#connection p", /^Connecting/);
+    await server.viewer();
+    await page.waitForSelector("#connection[hidden]");
+    await page.browserContext().close();
+  });
+
+  test("a picture of a live program is spoken if the reader asks for it", limit, async () => {
+    const page = await visit();
+    const viewer = await server.viewer();
+    await state(page, "connected");
+    for (const each of part.steps.slice(1, 4)) viewer.write(`data: ${JSON.stringify(each)}\n\n`);
+    await step(page, 3);
+    assert.equal(await page.$eval("#spoken", (e) => e.textContent), "");
+    await press(page, "#back");
+    await tells(page, "#spoken", /^Step 3 of 4/);
     await page.browserContext().close();
   });
 
@@ -116,6 +152,13 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     assert.equal(await page.$eval("#detail h3", (e) => e.textContent), "Goroutine G1");
     assert.equal(await page.$eval("#detail .frames", (e) => e.textContent), "session::read_loop()src/server.cpp:88");
     assert.equal(await page.$eval("#goroutines tbody button", (e) => e.getAttribute("aria-pressed")), "true");
+    await page.waitForFunction(() => document.getElementById("goroutines-held")!.style.visibility === "visible");
+    await page.focus("#detail .shut");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.$eval("#detail", (e) => (e as HTMLElement).hidden), true);
+    assert.equal(await focused(page), "G1");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#detail:not([hidden])");
     await page.keyboard.press("Escape");
     assert.equal(await page.$eval("#detail", (e) => (e as HTMLElement).hidden), true);
     await page.browserContext().close();
@@ -131,8 +174,10 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
     await page.waitForSelector("#goroutines[data-shown='place ']");
     const places = await rows(page);
     assert(places.every((row) => row.split("|").length === 5), places[0]);
-    await press(page, "#goroutines tbody tr:last-child button");
+    await page.focus("#goroutines tbody tr:last-child button");
+    await page.keyboard.press("Enter");
     await page.waitForSelector("#goroutines[data-shown='each main']");
+    assert.equal(await focused(page), "G1");
     assert.deepEqual(await rows(page), ["G1|waiting|chan receive|41 s||main"]);
     await page.browserContext().close();
   });
@@ -167,6 +212,10 @@ describe("in a browser", { skip: chromium() ? false : "there is no Chromium that
                  /^\d+ measured: half within 512 ns, 99 % within 512 ns. Longest of the run: 400 ns.$/);
     await page.select("#histogram-kind", "poll");
     await tells(page, "#histogram-told", /^None was measured/);
+    server.refused.set("/metrics", { status: 503, why: "too many connections" });
+    await tells(page, "#figures-told", /as many clients as it can serve.*\(too many connections\)$/);
+    server.refused.clear();
+    await tells(page, "#figures-told", /^$/);
     await press(page, "[data-span=hour]");
     assert.equal(await page.$eval("[data-span=hour]", (e) => e.getAttribute("aria-pressed")), "true");
     await page.browserContext().close();
