@@ -2,7 +2,10 @@
 import type { Language } from "./recording.ts";
 import { say, type WordKey } from "./words.ts";
 
-/** The program has refused a request, or has not answered: then the status is 0. */
+/** What came from the program is not what the page can show. */
+export const unreadable = -1;
+
+/** The program has refused a request, has not answered (then the status is 0), or what it sent is unreadable. */
 export class ApiError extends Error {
   readonly status: number;
   constructor(status: number, said: string) {
@@ -50,6 +53,7 @@ async function reasonOf(response: Response): Promise<string> {
 }
 
 const told: Record<number, WordKey> = {
+  [unreadable]: "error_unreadable",
   0: "error_no_answer", 401: "error_token", 403: "error_forbidden", 404: "error_gone", 409: "error_taken",
   503: "error_busy",
 };

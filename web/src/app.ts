@@ -194,8 +194,8 @@ export class App {
       case "play":
         this.showStage();
         return this.update(togglePlay(player));
-      case "back": return this.update(stepBy(player, -1));
-      case "step": return this.update(stepBy(player, 1));
+      case "back": return this.update(stepBy(player, -1), true);
+      case "step": return this.update(stepBy(player, 1), true);
       case "first": return this.jump(0);
       case "last": return this.jump(this.part.steps.length - 1);
       case "scene_before": return this.openPart(this.index - 1);
@@ -278,12 +278,12 @@ export class App {
   }
 
   private jump(step: number): void {
-    this.update({ ...jumpTo(this.player, step), playing: false });
+    this.update({ ...jumpTo(this.player, step), playing: false }, true);
   }
 
-  private update(player: Player): void {
+  private update(player: Player, isAsked?: boolean): void {
     this.player = player;
-    this.show();
+    this.show(isAsked);
     if (isMoving(player) && this.frameRequest === 0) {
       this.lastTime = performance.now();
       this.frameRequest = requestAnimationFrame((time) => this.tick(time));
@@ -324,8 +324,8 @@ export class App {
     this.makeStage();
   }
 
-  /** Shows the present moment. */
-  private show(): void {
+  /** Shows the present moment. That of a live program comes several times a second, unless the reader asks for it. */
+  private show(isAsked = this.recording.kind !== "live"): void {
     const { player } = this;
     this.stage.show(this.reel.picture(player.position), this.selected);
     const told = tellStep(this.part.steps[player.target]!, this.language);
@@ -338,9 +338,9 @@ export class App {
     this.stageBox.dataset["part"] = this.part.id;
     this.story.showStep(this.part, player.target, this.language, this.clockText());
     const count = say(this.language, "step_of", { n: player.target + 1, all: this.part.steps.length });
-    byId("spoken").textContent = `${count}. ${told}`;
+    if (isAsked) byId("spoken").textContent = `${count}. ${told}`;
     this.showDetail();
-    this.tip.hide();
+    if (isAsked) this.tip.hide();
     this.keepAddress();
   }
 

@@ -1,6 +1,6 @@
 // The figures of a live program: goroutines by state, rates, queue lengths and how long things took. They are drawn
 // anew with each sample, and only while they are seen.
-import { ApiError, request, whole } from "./api.ts";
+import { ApiError, request, tellError, whole } from "./api.ts";
 import { across, barsOf, heatFrom, heatOf, lineOf } from "./chart.ts";
 import {
   counterNames, firstEdge_ns, gaugeOver, gauges, histogramNames, histogramOver, History, rateOver, readMetrics,
@@ -32,7 +32,9 @@ export class FiguresPanel {
   private readonly histogram = svg("svg", { role: "img", class: "bars",
                                             viewBox: `0 0 ${bars.wide} ${bars.high + bars.below}` });
   private readonly summary = html("p", { id: "histogram-told" });
+  private readonly told = html("p", { id: "figures-told", class: "problem", role: "status" });
   private readonly history = new History();
+  private error: ApiError | null = null;
   private span: SpanName = "minutes";
   private language: Language;
   private timer = 0;
@@ -51,7 +53,7 @@ export class FiguresPanel {
     this.kind.addEventListener("change", () => this.draw());
     this.root.setAttribute("aria-labelledby", "figures-title");
     this.root.append(
-      html("div", { class: "bar" }, this.title, this.choices),
+      html("div", { class: "bar" }, this.title, this.choices), this.told,
       this.heading("figures_goroutines"), list(0, gauges.length), this.heading("figures_rates"), list(gauges.length),
       this.heading("figures_queues"), html("div", { class: "queues" }, this.names, this.queues), this.legend,
       this.heading("figures_latency"), this.kind, this.histogram, this.summary);
@@ -68,6 +70,7 @@ export class FiguresPanel {
     this.isOn = on;
     clearTimeout(this.timer);
     if (on) void this.look();
+    else this.tell(null);   // the bar at the top tells of a program that is away
   }
 
   translate(language: Language): void {
@@ -91,6 +94,7 @@ export class FiguresPanel {
       });
       return button;
     }));
+    this.tell(this.error);
     this.draw();
   }
 
@@ -117,14 +121,22 @@ export class FiguresPanel {
     try {
       const text = await whole((await request("metrics")).text());
       this.history.add(sampleOf(readMetrics(text), performance.now()));
+      this.tell(null);
       this.draw();
       this.root.dataset["samples"] = String(this.history.of("minutes").length);
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;   // the bar at the top tells of a program that is away
+      if (!(error instanceof ApiError)) throw error;
+      if (this.isOn) this.tell(error);
     }
     if (!this.isOn) return;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.look(), pauseAfter(performance.now() - begun, 1000, 5));
+  }
+
+  private tell(error: ApiError | null): void {
+    this.error = error;
+    const words = error ? tellError(error, this.language) : "";
+    if (this.told.textContent !== words) this.told.textContent = words;
   }
 
   private draw(): void {
@@ -145,6 +157,7 @@ export class FiguresPanel {
     }
     this.drawQueues(from_ms, last.t_ms);
     this.drawHistogram(this.kind.value as HistogramName);
+    this.root.dataset["drawn"] = String(samples.length);
   }
 
   private drawQueues(from_ms: number, to_ms: number): void {

@@ -28,6 +28,10 @@ export class GoroutineDetail implements DetailView {
     this.choose = choose;
   }
 
+  hasFocus(): boolean {
+    return this.root.contains(document.activeElement);
+  }
+
   hide(): void {
     this.asking?.abort();
     this.wanted = null;
@@ -97,7 +101,7 @@ export class GoroutineDetail implements DetailView {
     shut.addEventListener("click", () => this.choose(null));
     const again = html("button", { type: "button", class: "again" }, say(language, "stack_again"));
     again.addEventListener("click", () => void this.take(id));
-    const hadFocus = this.root.contains(document.activeElement);
+    const hadFocus = this.hasFocus();
     this.root.replaceChildren(shut, html("h3", {}, name), ...content, again);
     this.root.setAttribute("aria-label", name);
     this.root.dataset["g"] = String(id);

@@ -41,13 +41,16 @@ export class GoroutinePanel {
   private readonly views = html("div", { class: "choices", role: "group" });
   private readonly longest = html("input", { type: "checkbox", id: "longest-first" });
   private readonly longestText = html("span");
-  private readonly told = html("p", { id: "goroutines-told", role: "status" });
+  private readonly told = html("span", { id: "goroutines-told" });
+  private readonly held = html("span", { id: "goroutines-held" });
+  private readonly spoken = html("p", { class: "unseen", role: "status" });
   private readonly table = html("table", { "aria-labelledby": "goroutines-title", role: "table" });
   private readonly pages = html("div", { class: "pages" });
   private readonly shown: (id: number) => void;
   private ask: Ask = firstAsk;
   private answer: Table | null = null;
   private answerTo: Ask | null = null;
+  private spokenTo: Ask | null = null;
   private error: ApiError | null = null;
   private language: Language = "en";
   private chosen: number | null = null;
@@ -62,13 +65,17 @@ export class GoroutinePanel {
     this.root.append(
       html("div", { class: "bar" }, this.title, this.field, this.views,
            html("label", { for: "longest-first", class: "tick" }, this.longest, this.longestText)),
-      this.told, html("div", { class: "scroller" }, this.table), this.pages);
+      html("p", { class: "about" }, this.told, this.held), this.spoken,
+      html("div", { class: "scroller" }, this.table), this.pages);
     this.field.addEventListener("input", () => this.change({ ...this.ask, search: this.field.value.trim() }, 200));
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.change({ ...this.ask, search: this.field.value.trim() });
     });
     this.longest.addEventListener("change", () => this.change({ ...this.ask, longestFirst: this.longest.checked }));
     this.table.addEventListener("click", (event) => this.clicked(event.target));
+    for (const name of ["pointerover", "pointerout", "focusin", "focusout"] as const) {
+      this.table.addEventListener(name, () => this.tellHeld());
+    }
     // Nobody needs the table while it cannot be seen.
     new IntersectionObserver((seen) => {
       this.isSeen = seen.some((each) => each.isIntersecting);
@@ -90,6 +97,13 @@ export class GoroutinePanel {
     this.field.select();
   }
 
+  /** The focus goes back to the goroutine that was chosen. */
+  focusChosen(): void {
+    const rows = [...this.table.tBodies[0]?.rows ?? []];
+    const row = rows.find((each) => each.dataset["id"] === String(this.chosen));
+    (row?.querySelector("button") ?? this.field).focus();
+  }
+
   mark(chosen: number | null): void {
     this.chosen = chosen;
     for (const row of this.table.tBodies[0]?.rows ?? []) this.markRow(row);
@@ -109,7 +123,8 @@ export class GoroutinePanel {
       button.addEventListener("click", () => this.change({ ...this.ask, view }));
       return button;
     }));
-    this.table.replaceChildren();
+    this.held.textContent = ` · ${say(language, "table_held")}`;
+    delete this.table.dataset["view"];
     this.show();
   }
 
@@ -136,6 +151,7 @@ export class GoroutinePanel {
     if (!this.isOn || !this.isSeen || document.hidden || this.asking) return;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => {
+      this.tellHeld();
       if (this.answerTo === this.ask && this.isHeld()) this.plan(this.pause_ms);
       else void this.load();
     }, after_ms);
@@ -145,6 +161,11 @@ export class GoroutinePanel {
   private isHeld(): boolean {
     const body = this.table.tBodies[0];
     return body?.matches(":hover, :focus-within") ?? false;
+  }
+
+  /** The words keep their room, because what is under the pointer must not move. */
+  private tellHeld(): void {
+    this.held.style.visibility = this.isHeld() ? "visible" : "hidden";
   }
 
   private async load(): Promise<void> {
@@ -170,24 +191,36 @@ export class GoroutinePanel {
   }
 
   private show(): void {
-    const { answer, ask, language } = this;
+    const { answer, language } = this;
+    const ask = this.answerTo ?? this.ask;
     this.root.dataset["shown"] = answer ? `${ask.view} ${ask.search}` : "";
     this.told.classList.toggle("problem", this.error !== null);
-    if (this.error) this.told.textContent = tellError(this.error, language);
-    if (!answer) return;
+    if (this.error) this.speak(this.told.textContent = tellError(this.error, language));
+    if (!answer) return this.tellHeld();
     const { from, to } = pageOf(ask, answer);
     const rows = answer.entries.length === 0 ? say(language, "nothing_found")
       : say(language, "rows_of", { from: wholeNumber(from), to: wholeNumber(to), n: wholeNumber(answer.matching) });
     const words = `${rows} · ${say(language, "alive", { n: wholeNumber(answer.total) })}`;
-    if (!this.error && this.told.textContent !== words) this.told.textContent = words;
+    if (!this.error) this.told.textContent = words;
+    if (!this.error && this.spokenTo !== ask) this.speak(rows);   // and not each time that the numbers change
+    this.spokenTo = this.error ? null : ask;
+    const hadFocus = this.table.contains(document.activeElement);
     this.showRows(answer, ask);
     this.showPages(answer, ask);
+    if (hadFocus && !this.table.contains(document.activeElement)) {
+      (this.table.querySelector<HTMLElement>("tbody button") ?? this.field).focus();
+    }
+    this.tellHeld();
+  }
+
+  private speak(words: string): void {
+    if (this.spoken.textContent !== words) this.spoken.textContent = words;
   }
 
   private showRows(answer: Table, ask: Ask): void {
     const kind = ask.view === "each" ? "each" : "groups";
     const shown = columns[kind].filter((column) => ask.view !== "state" || column.name !== "place");
-    if (this.table.dataset["view"] !== ask.view || !this.table.tHead) {
+    if (this.table.dataset["view"] !== ask.view) {
       this.table.dataset["view"] = ask.view;
       const heads = shown.map((column) =>
         html("th", { scope: "col", role: "columnheader", class: column.name }, say(this.language, column.key)));

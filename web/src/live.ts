@@ -1,6 +1,6 @@
 // Follows the program that served the page: docs/live_view.md. When the connection ends, it connects again after a
 // while that grows, and the program then begins with a new recording.
-import { ApiError, request } from "./api.ts";
+import { ApiError, request, unreadable } from "./api.ts";
 import { EventStream } from "./event_stream.ts";
 
 export type Connection =
@@ -79,7 +79,7 @@ export class Live {
     } catch (error) {
       if (error instanceof ApiError) return error;
       if (silence.signal.aborted) return new ApiError(0, "");
-      throw error;
+      return new ApiError(unreadable, error instanceof Error ? error.message : String(error));
     } finally {
       clearTimeout(timer);
       silence.abort();

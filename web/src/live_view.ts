@@ -28,7 +28,7 @@ export class LiveView implements LiveParts {
   private readonly words = html("p", { role: "status" });
   private readonly again = html("button", { type: "button" });
   private connection: Connection = { is: "connecting" };
-  private hasBeenLost = false;
+  private isNew = true;   // it usually connects within some milliseconds, and nothing is said of them
   private language: Language;
 
   constructor(shown: Shown, language: Language) {
@@ -42,6 +42,10 @@ export class LiveView implements LiveParts {
     this.again.addEventListener("click", () => live.tryNow());
     this.became(this.connection);
     void live.follow();
+    setTimeout(() => {
+      this.isNew = false;
+      this.tell();
+    }, 1000);
   }
 
   focusSearch(): void {
@@ -49,6 +53,7 @@ export class LiveView implements LiveParts {
   }
 
   choose(g: number | null): void {
+    if (g === null && this.detail.hasFocus()) this.goroutines.focusChosen();   // the detail is about to be hidden
     this.goroutines.mark(g);
   }
 
@@ -62,7 +67,7 @@ export class LiveView implements LiveParts {
 
   private became(connection: Connection): void {
     this.connection = connection;
-    this.hasBeenLost ||= connection.is === "lost";
+    this.isNew &&= connection.is !== "lost";
     this.goroutines.turn(connection.is === "connected");
     this.figures.turn(connection.is === "connected");
     this.tell();
@@ -71,7 +76,7 @@ export class LiveView implements LiveParts {
   private tell(): void {
     const { connection, language } = this;
     const isConnected = connection.is === "connected";
-    const isNew = connection.is === "connecting" && !this.hasBeenLost;   // usually for some milliseconds
+    const isNew = connection.is === "connecting" && this.isNew;
     this.mark.hidden = connection.is === "none" || isNew;
     this.mark.dataset["state"] = connection.is;
     this.mark.textContent = say(language, isConnected ? "live" : "not_connected");

@@ -64,6 +64,11 @@ class Queue<T> {
     else this.come.push(one);
   }
 
+  clear(): void {
+    this.come.length = 0;
+    this.waiting.length = 0;
+  }
+
   async next(): Promise<T> {
     return this.come.shift() ?? new Promise<T>((resolve) => this.waiting.push(resolve));
   }
@@ -118,6 +123,13 @@ export class LiveServer {
   stop(): void {
     this.server.closeAllConnections();
     this.server.close();
+  }
+
+  /** Refuses nothing, and has nobody from an earlier test. */
+  forget(): void {
+    this.refused.clear();
+    this.viewers.clear();
+    this.recordings.clear();
   }
 
   /** The stream of the next viewer, which has got its recording. */

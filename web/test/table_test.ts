@@ -1,7 +1,7 @@
 // What the live view asks the program for and how it writes it, without a browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, credentials, tellError } from "../src/api.ts";
+import { ApiError, credentials, tellError, unreadable } from "../src/api.ts";
 import { EventStream } from "../src/event_stream.ts";
 import { shortBytes, shortName, shortNumber, shortPath, shortTime } from "../src/format.ts";
 import {
@@ -18,6 +18,7 @@ test("the token goes with each request, but not in its address", () => {
 test("an error is told with what the program has said", () => {
   assert.match(tellError(new ApiError(409, "another client is at it"), "en"), /^Another client.*\(another client/);
   assert.match(tellError(new ApiError(0, ""), "en"), /^The program does not answer\.$/);
+  assert.match(tellError(new ApiError(unreadable, "no steps"), "en"), /^The page cannot read.*\(no steps\)$/);
   assert.match(tellError(new ApiError(418, ""), "en"), /status 418/);
 });
 
