@@ -272,6 +272,7 @@ bool player::has_to_stop() {
   if (main_is_told_.load(detail::acquire)) return false;  // the run is about to end by itself
   if (!goes_on()) return true;
   if (clock::now() >= end_) {
+    note_those_left();  // before one that computes can see that it has to stop
     conclude(ending::time_limit,
              text("the scenario has reached its time limit of %s",
                   duration(static_cast<double>(std::chrono::nanoseconds(what_.limit).count())).c_str()));
@@ -316,6 +317,7 @@ void player::stop() {
 
 void player::note_those_left() {
   std::lock_guard const guard(of_result_);
+  if (!result_.still_there.empty()) return;
   int const started = std::min(started_.load(detail::seq_cst), scenario_goroutines_max);
   for (int i = 0; i < started; ++i) {
     actor const& each = actors_[static_cast<std::size_t>(i)];
