@@ -249,9 +249,6 @@ TEST(recorders_in_hard_cases, S35_has_room_for_every_p_however_little_memory_is_
 class busy_programs : public test::child_test {};
 
 TEST_F(busy_programs, S35_a_panic_in_a_busy_program_writes_a_sound_file) {
-  // An event that has begun before the recorder is turned off may still end its chunk while the chunks are noted. With
-  // ThreadSanitizer events are slow enough for that to be seen.
-  if (rt::with_tsan) GTEST_SKIP() << "a chunk may be in the file twice";
   file_for_trace const file;
   EXPECT_EXIT(run_at(4,
                      [&] {

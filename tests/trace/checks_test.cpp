@@ -217,6 +217,32 @@ TEST(trace_checks, the_streams_of_a_flight_record_begin_at_different_times) {
   EXPECT_VIOLATION(later, "1 records are missing");
 }
 
+TEST(trace_checks, a_flight_record_tells_from_when_on_it_is_complete) {
+  trace_builder b({.is_flight_record = true});
+  // A stream that has nothing left had 256 records between these two, so the numbers cannot tell that any are missing.
+  b.g(0, 1'000, kind::create, 7, {0, 0}).lose(7, 254).g(0, 2'000, kind::ready, 7, {0, 0});
+  b.complete_from(1'500).g(0, 3'000, kind::start, 7).end();
+  command::trace const read_back = read(b);
+  EXPECT_EQ(violations_of(read_back), "");
+  EXPECT_EQ(read_back.file.left_out, 1U);
+  ASSERT_EQ(read_back.merged.events.size(), 2U);
+  trace_builder other;
+  other.complete_from(1'500).end();
+  EXPECT_VIOLATION(other, "no flight record");
+}
+
+// The recorder has used the memory of the blocks again while it wrote the file.
+TEST(trace_checks, a_stream_of_a_flight_record_begins_behind_its_last_gap) {
+  trace_builder b({.is_flight_record = true});
+  b.skip_block(0, 3).lose(7, 9).g(0, 1'000, kind::stop, 7, {0}, 1).flush(0);
+  b.skip_block(0).lose(7, 200).g(0, 2'000, kind::start, 7).flush(0).g(0, 3'000, kind::end, 7).end();
+  command::trace const read_back = read(b);
+  EXPECT_EQ(violations_of(read_back), "");
+  EXPECT_EQ(read_back.file.lost_blocks, 0U);
+  EXPECT_EQ(read_back.file.left_out, 1U);
+  EXPECT_EQ(read_back.past.missing_records, 0U);
+}
+
 TEST(trace_checks, the_first_record_tells_what_a_goroutine_was_before) {
   trace_builder b;
   b.lose(7, 40).g(0, 700, kind::ready, 7, {0, 0}).end();

@@ -61,6 +61,33 @@ TEST_F(trace_chunks, a_chunk_that_is_held_is_not_used_again) {
   EXPECT_NE(0U, oldest.number);
 }
 
+// A stream looks for the oldest chunk, and claims it later.
+TEST_F(trace_chunks, a_chunk_that_is_full_again_is_not_taken_for_the_oldest_one) {
+  static_cast<void>(pool.begin_trace(when_full::lose_old));
+  one.write(pool, kind::log, 0, 0, std::uint64_t{1});
+  one.close(pool);
+  chunk& oldest = *chunks_in(pool, chunk_state::full).at(0);
+  std::uint64_t const seen = oldest.claimable_fill();
+  ASSERT_NE(0U, seen);
+  while (oldest.claimable_fill() == seen) fill_a_chunk(pool, one);  // other streams need room meanwhile
+  while (oldest.state() != chunk_state::full) fill_a_chunk(pool, one);
+  EXPECT_FALSE(oldest.try_claim_full(seen));
+  EXPECT_TRUE(oldest.try_claim_full(oldest.fill()));
+}
+
+TEST_F(trace_chunks, tells_until_when_records_were_overwritten) {
+  static_cast<void>(pool.begin_trace(when_full::lose_old));
+  one.write(pool, kind::log, 0, 0, std::uint64_t{1});
+  one.close(pool);
+  std::uint64_t const until = chunks_in(pool, chunk_state::full).at(0)->until_ticks.load(thrum::rt::relaxed);
+  stream other{2};
+  EXPECT_EQ(0U, pool.overwritten_until());
+  while (pool.overwritten_until() == 0) fill_a_chunk(pool, other);
+  EXPECT_EQ(until, pool.overwritten_until());  // the oldest one first
+  static_cast<void>(pool.begin_trace(when_full::lose_old));
+  EXPECT_EQ(0U, pool.overwritten_until());
+}
+
 TEST_F(trace_chunks, a_chunk_can_become_full_while_it_is_held) {
   std::uint32_t const trace = pool.begin_trace(when_full::lose_old);
   one.write(pool, kind::log, 0, 0, std::uint64_t{1});

@@ -165,6 +165,8 @@ class trace_builder {
   trace_builder& site(std::uint64_t address, std::string_view function, std::string_view place) {
     return block(4, 0, 0, 0, 0, with_texts({address}, function, place));
   }
+  // Blocks that are not yet written stay behind this one.
+  trace_builder& complete_from(std::uint64_t at) { return block(6, 0, 0, 0, 0, {begin_ticks + at}); }
   trace_builder& end(std::uint64_t lost = 0) {
     flush_all();
     return block(5, 0, 0, 0, 0, {lost});

@@ -14,7 +14,7 @@ inline constexpr std::size_t bytes_of_block_header = 40;
 // The streams from this number on belong to threads without a P.
 inline constexpr std::uint16_t first_stream_without_p = 0xfff0;
 
-enum class block_kind : std::uint16_t { events = 1, clock, modules, sites, end };
+enum class block_kind : std::uint16_t { events = 1, clock, modules, sites, end, complete_from };
 
 enum class record_kind : std::uint8_t {
   none = 0,

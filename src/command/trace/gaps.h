@@ -1,13 +1,12 @@
 // Whether records may be missing without a mistake of the writer.
 //
 // Blocks or events that were lost may have held any record. So may the blocks that a program did not write any more
-// before it was killed, because a stream may collect its records for long. The streams of a flight record begin at
-// different times, so before the last of these times records may be missing.
+// before it was killed, because a stream may collect its records for long. A flight record is complete from a certain
+// moment on.
 #pragma once
 
 #include "command/trace/trace_file.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -16,11 +15,7 @@ namespace thrum::command {
 class gap_rules {
  public:
   explicit gap_rules(trace_file const& file) : anywhere_(file.has_losses() || !file.has_end || !file.damage.empty()) {
-    if (!file.header.is_flight_record) return;
-    for (auto const& [number, each] : file.streams) {
-      if (each.first_block == 0 || each.records.empty()) continue;
-      complete_from_ = std::max(complete_from_, each.records.front().ns + counters_differ_max_ns);
-    }
+    if (file.tells_complete_from()) complete_from_ = file.complete_from + counters_differ_max_ns;
   }
 
   // Whether a record that is missing after this time may have been lost.

@@ -1,5 +1,6 @@
 #include "command/trace/merge.h"
 
+#include "command/trace/gaps.h"
 #include "command/trace/text.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ void merge_runs(Iterator begin, Iterator end, Less is_less) {
 
 class merger {
  public:
-  merger(trace_file const& file, findings& found) : file_(file), found_(found) {}
+  merger(trace_file const& file, findings& found) : file_(file), found_(found), gaps_(file) {}
 
   merged_events run() {
     list_records();
@@ -137,13 +138,13 @@ class merger {
   // Finds the whole numbers of one sequence, whose records are in the order of their times.
   template <class Iterator>
   void number_sequence(Iterator begin, Iterator end) {
-    bool const may_skip_rounds = file_.has_losses() || file_.header.is_flight_record || !file_.has_end;
     std::int64_t last = nodes_[*begin].what->sequence;
     std::int64_t last_ns = nodes_[*begin].ns;
     for (auto i = begin; i != end; ++i) {
       node& each = nodes_[*i];
       std::int64_t step = shortest_step(last, each.what->sequence);
-      if (i != begin && step <= 0 && may_skip_rounds && each.ns - last_ns > contradiction_max_ns) step += 256;
+      bool const may_skip_round = i != begin && step <= 0 && gaps_.explain(last_ns);
+      if (may_skip_round && each.ns - last_ns > contradiction_max_ns) step += 256;
       each.number = last + step;
       if (step >= 0) {
         last = each.number;
@@ -205,6 +206,7 @@ class merger {
 
   trace_file const& file_;
   findings& found_;
+  gap_rules const gaps_;
   std::vector<node> nodes_;
   using ready_node = std::pair<std::int64_t, index>;
   std::priority_queue<ready_node, std::vector<ready_node>, std::greater<>> ready_;

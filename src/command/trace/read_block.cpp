@@ -49,6 +49,7 @@ class block_reader {
       case block_kind::modules: return read_modules();
       case block_kind::sites: return read_sites();
       case block_kind::end: return read_end();
+      case block_kind::complete_from: return read_complete_from();
     }
     ++file_.unknown_blocks;
     return {};
@@ -97,12 +98,14 @@ class block_reader {
       });
       return false;
     }
-    if (into.has_blocks) {
-      into.lost_blocks += header_.number - into.last_block - 1;
-    } else if (!file_.header.is_flight_record) {
-      into.lost_blocks += header_.number;
+    std::uint32_t const missing = into.has_blocks ? header_.number - into.last_block - 1 : header_.number;
+    if (!file_.header.is_flight_record) {
+      into.lost_blocks += missing;
+    } else if (missing != 0) {  // the recorder has used their memory again, so the stream begins here
+      file_.left_out += into.records.size();
+      into.records.clear();
     }
-    if (!into.has_blocks) into.first_block = header_.number;
+    if (missing != 0) into.first_block = header_.number;
     into.has_blocks = true;
     into.last_block = header_.number;
     if (header_.lost_events < into.lost_events) {
@@ -187,6 +190,16 @@ class block_reader {
     if (contents_.empty()) return is_whole_ ? "an `end` block is empty" : "";
     file_.has_end = true;
     file_.lost_events = contents_[0];
+    return {};
+  }
+
+  std::string read_complete_from() {
+    if (contents_.empty()) return is_whole_ ? "a `complete from` block is empty" : "";
+    if (file_.header.is_flight_record) {
+      file_.complete_from = static_cast<std::int64_t>(contents_[0]);  // in ticks, until all clock points are known
+    } else {
+      file_.violations.add([] { return std::string("a `complete from` block in a file that is no flight record"); });
+    }
     return {};
   }
 

@@ -13,19 +13,17 @@ namespace {
 
 using ull = unsigned long long;
 
-// The streams of a flight record begin at different times. What stands before the last of these times is left out,
-// because events between it and the rest are missing.
+// What stands before the moment from which a flight record is complete is left out, because events between it and the
+// rest are missing. A file that was cut off does not tell the moment: then it is the last of those at which the streams
+// begin, as far as the streams that are left tell.
 void leave_out_what_is_incomplete(trace_file& file) {
   if (!file.header.is_flight_record) return;
-  std::int64_t begin = std::numeric_limits<std::int64_t>::min();
   for (auto const& [number, each] : file.streams) {
-    if (each.first_block != 0 && !each.records.empty()) begin = std::max(begin, each.records.front().ns);
+    bool const begins_later = each.first_block != 0 && !each.records.empty();
+    if (begins_later) file.complete_from = std::max(file.complete_from, each.records.front().ns);
   }
   for (auto& [number, each] : file.streams) {
-    std::size_t const left_out = std::erase_if(each.records, [&](record const& r) { return r.ns < begin; });
-    if (left_out == 0) continue;
-    each.first_block = 0;  // it is complete from `begin` on
-    file.left_out += left_out;
+    file.left_out += std::erase_if(each.records, [&](record const& r) { return r.ns < file.complete_from; });
   }
 }
 
@@ -89,8 +87,9 @@ std::vector<std::string> trace::notes() const {
   }
   if (file.lost_blocks != 0) notes.push_back(text("%llu blocks are missing", ull{file.lost_blocks}));
   if (file.left_out != 0) {
-    notes.push_back(text("%llu records are left out, because they are older than the oldest event of another stream",
-                         ull{file.left_out}));
+    notes.push_back(
+        text("%llu records are left out, because they are older than events that the flight recorder has lost",
+             ull{file.left_out}));
   }
   if (past.missing_records != 0) {
     notes.push_back(text("%llu records about goroutines and Ms are missing because of that, so their times have gaps",

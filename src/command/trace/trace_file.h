@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -82,7 +83,9 @@ struct trace_file {
   std::uint64_t lost_events = 0;
   std::uint64_t lost_blocks = 0;
   std::uint64_t records = 0;
-  std::uint64_t left_out = 0;         // records of a flight record that are older than the beginning of another stream
+  // Of a flight record: records before this moment may be missing.
+  std::int64_t complete_from = std::numeric_limits<std::int64_t>::min();
+  std::uint64_t left_out = 0;         // records from before that moment
   std::uint64_t unknown_records = 0;  // of kinds that version 1 does not have
   std::uint64_t unknown_blocks = 0;
 
@@ -91,6 +94,9 @@ struct trace_file {
   std::string damage;   // the file is broken there
   findings violations;
 
+  [[nodiscard]] bool tells_complete_from() const noexcept {
+    return complete_from != std::numeric_limits<std::int64_t>::min();
+  }
   // Where the record begins in the file.
   [[nodiscard]] std::uint64_t byte_of(record const& record) const noexcept {
     return static_cast<std::uint64_t>(record.words - contents.get()) * 8;

@@ -16,20 +16,24 @@ constexpr std::size_t chunk_bytes = chunk::words_max * sizeof(std::uint64_t);
 // --- chunks ---
 
 // acquire pairs with is_read, let_go and has_become_full: other threads are done with the records
-bool chunk::try_claim(chunk_state from) noexcept {
-  std::uint32_t expected = word_of(from);  // and no reader
+bool chunk::try_claim(std::uint64_t expected) noexcept {
   return word_.load(relaxed) == expected &&
          word_.compare_exchange(expected, word_of(chunk_state::claimed), acquire, relaxed);
 }
 
+std::uint64_t chunk::claimable_fill() const noexcept {
+  std::uint64_t const word = word_.load(relaxed);  // a hint for try_claim_full
+  std::uint64_t const by_fill = word >> fill_shift;
+  return word == word_of_full(by_fill) ? by_fill : 0;
+}
+
 // Readers may hold the chunk meanwhile, and go on.
-void chunk::has_become_full() noexcept {
-  constexpr std::uint32_t step = word_of(chunk_state::full) - word_of(chunk_state::owned);
-  word_.fetch_add(step, release);  // pairs with state(): its records are there
+void chunk::has_become_full(std::uint64_t by_fill) noexcept {
+  word_.fetch_add(word_of_full(by_fill) - word_of(chunk_state::owned), release);  // pairs with state(): the records
 }
 
 bool chunk::try_hold() noexcept {
-  std::uint32_t seen = word_.load(relaxed);
+  std::uint64_t seen = word_.load(relaxed);
   for (;;) {
     chunk_state const now = state_in(seen);
     if (now != chunk_state::owned && now != chunk_state::full) return false;
@@ -81,6 +85,7 @@ std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   may_have_free_.store(true, relaxed);
   policy_.store(policy, relaxed);
   lost_.store(0, relaxed);
+  overwritten_until_.store(0, relaxed);
   std::uint32_t const number = trace_.load(relaxed) + 1;
   trace_.store(number, release);  // pairs with trace(): the memory is there
   return number;
@@ -101,39 +106,43 @@ chunk* chunk_pool::claim() noexcept {
 chunk* chunk_pool::claim_free() noexcept {
   std::size_t at = next_.fetch_add(1U, relaxed) % count_;
   for (std::size_t i = 0; i < count_; ++i, at = at + 1 == count_ ? 0 : at + 1) {
-    if (chunks_[at].try_claim(chunk_state::free)) return &chunks_[at];
+    if (chunks_[at].try_claim_free()) return &chunks_[at];
   }
   return nullptr;
 }
 
-// Another stream may claim the oldest one first, and a reader may hold it, so this tries a few times.
+// Another stream may claim the oldest one first, so this tries a few times. A chunk that a reader holds is left out.
 chunk* chunk_pool::claim_oldest_full() noexcept {
   constexpr int tries = 8;
-  std::uint64_t oldest_as = 0;
   for (int i = 0; i < tries; ++i) {
     chunk* oldest = nullptr;
-    std::uint64_t const at_least = i == 0 ? 0 : oldest_as + 1;
+    std::uint64_t oldest_fill = ~std::uint64_t{0};
     for (chunk& c : all()) {
-      if (c.state() != chunk_state::full) continue;
-      std::uint64_t const filled_as = c.filled_as.load(relaxed);
-      if (filled_as >= at_least && (oldest == nullptr || filled_as < oldest_as)) {
-        oldest = &c;
-        oldest_as = filled_as;
-      }
+      std::uint64_t const fill = c.claimable_fill();
+      if (fill == 0 || fill >= oldest_fill) continue;
+      oldest = &c;
+      oldest_fill = fill;
     }
     if (oldest == nullptr) return nullptr;
-    if (!oldest->try_claim(chunk_state::full)) continue;
+    if (!oldest->try_claim_full(oldest_fill)) continue;
+    note_overwritten(oldest->until_ticks.load(relaxed));  // before the chunk is owned again
     clear(*oldest);
     return oldest;
   }
   return nullptr;
 }
 
+void chunk_pool::note_overwritten(std::uint64_t until_ticks) noexcept {
+  std::uint64_t known = overwritten_until_.load(relaxed);
+  while (known < until_ticks && !overwritten_until_.compare_exchange(known, until_ticks, release, relaxed)) {
+  }
+}
+
 void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes); }
 
 void chunk_pool::fill(chunk& c) noexcept {
-  c.filled_as.store(fills_.fetch_add(std::uint64_t{1}, relaxed), relaxed);
-  c.has_become_full();
+  c.until_ticks.store(ticks_now(), relaxed);
+  c.has_become_full(fills_.fetch_add(std::uint64_t{1}, relaxed) + 1);
 }
 
 // A stream that has found no chunk asks again when the number of frees has changed. So the chunk is free first.

@@ -52,8 +52,8 @@ class chunk {
   std::uint16_t stream = 0;
   std::uint64_t base_ticks = 0;
   std::uint64_t lost = 0;  // events that the stream had lost before
-  // When it became full, in the order of all chunks. Written by the stream before it changes the state.
-  atomic<std::uint64_t> filled_as{0};
+  // When it became full last. Written by the stream before it changes the state, and left until it does so again.
+  atomic<std::uint64_t> until_ticks{0};
   std::uint64_t* words = nullptr;  // fixed
 
   // acquire pairs with stream::begin_chunk and fill: the fields and the records are there
@@ -63,11 +63,18 @@ class chunk {
     return state() == wanted && trace.load(acquire) == of_trace;  // pairs with stream::begin_chunk
   }
 
+  // Which fill of the pool made it full, from 1. 0: it is not full.
+  [[nodiscard]] std::uint64_t fill() const noexcept { return word_.load(acquire) >> fill_shift; }  // as state()
+
   // --- its stream ---
 
-  [[nodiscard]] bool try_claim(chunk_state from) noexcept;
+  [[nodiscard]] bool try_claim_free() noexcept { return try_claim(word_of(chunk_state::free)); }
+  // Which fill made it full, if no reader holds it. 0: it cannot be claimed.
+  [[nodiscard]] std::uint64_t claimable_fill() const noexcept;
+  // Fails if the chunk was used meanwhile, also if it is full again.
+  [[nodiscard]] bool try_claim_full(std::uint64_t by_fill) noexcept { return try_claim(word_of_full(by_fill)); }
   void is_set_up() noexcept { word_.store(word_of(chunk_state::owned), release); }  // pairs with state()
-  void has_become_full() noexcept;
+  void has_become_full(std::uint64_t by_fill) noexcept;
 
   // --- its reader ---
 
@@ -76,11 +83,17 @@ class chunk {
   void is_read() noexcept { word_.store(word_of(chunk_state::free), release); }  // pairs with try_claim
 
  private:
-  static constexpr std::uint32_t one_reader = 0x100;  // the number of readers stands above the state
-  static constexpr std::uint32_t word_of(chunk_state s) noexcept { return static_cast<std::uint32_t>(s); }
-  static constexpr chunk_state state_in(std::uint32_t word) noexcept { return static_cast<chunk_state>(word & 0xffU); }
+  // The state, above it the number of readers, and above that the fill.
+  static constexpr std::uint64_t one_reader = 0x100;
+  static constexpr unsigned fill_shift = 24;
+  static constexpr std::uint64_t word_of(chunk_state s) noexcept { return static_cast<std::uint64_t>(s); }
+  static constexpr std::uint64_t word_of_full(std::uint64_t by_fill) noexcept {
+    return word_of(chunk_state::full) | by_fill << fill_shift;
+  }
+  static constexpr chunk_state state_in(std::uint64_t word) noexcept { return static_cast<chunk_state>(word & 0xffU); }
+  [[nodiscard]] bool try_claim(std::uint64_t expected) noexcept;
 
-  atomic<std::uint32_t> word_{word_of(chunk_state::free)};
+  atomic<std::uint64_t> word_{word_of(chunk_state::free)};
 };
 
 // A chunk of a trace that a thread reads. While this object lives, no stream uses the chunk again, so its fields and
@@ -142,6 +155,11 @@ class chunk_pool {
   // An event of this trace is lost.
   void count_lost() noexcept { lost_.fetch_add(std::uint64_t{1}, relaxed); }
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(relaxed); }
+  // Events up to this moment may be missing, because the flight recorder has used their chunks again. 0: none are. The
+  // records of a chunk that is found `claimed` belong to them too, and may not yet be counted here.
+  [[nodiscard]] std::uint64_t overwritten_until() const noexcept {
+    return overwritten_until_.load(acquire);  // pairs with note_overwritten
+  }
   void fill(chunk& c) noexcept;
   static void clear(chunk& c) noexcept;
 
@@ -154,6 +172,7 @@ class chunk_pool {
  private:
   chunk* claim_free() noexcept;
   chunk* claim_oldest_full() noexcept;
+  void note_overwritten(std::uint64_t until_ticks) noexcept;
 
   // read at each event
   atomic<std::uint32_t> trace_{0};
@@ -168,6 +187,7 @@ class chunk_pool {
   atomic<bool> may_have_free_{true};
   atomic<std::uint32_t> frees_{0};
   atomic<std::uint64_t> fills_{0};
+  atomic<std::uint64_t> overwritten_until_{0};
   atomic<std::uint64_t> lost_{0};
 };
 

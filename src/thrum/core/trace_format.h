@@ -80,7 +80,7 @@ inline constexpr std::size_t loose_streams = 16;
 inline constexpr std::uint32_t version = 1;
 inline constexpr std::uint32_t written_by_recorder = 1;  // a flag of the header
 
-enum class block_kind : std::uint16_t { events = 1, clock = 2, modules = 3, sites = 4, end = 5 };
+enum class block_kind : std::uint16_t { events = 1, clock = 2, modules = 3, sites = 4, end = 5, complete_from = 6 };
 
 struct file_header {
   std::array<char, 8> magic{'t', 'h', 'r', 'u', 'm', 't', 'r', 'c'};

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,28 +28,35 @@ class chunk_notes {
   // The world goes on. Later events are left out, so that the snapshot ends at the same moment in all streams.
   void note_all(chunk_pool const& pool, std::uint32_t trace) noexcept;
 
-  // Writes the records of the noted chunks, without those that ended before `oldest_ticks`.
+  // Writes the records of the noted chunks, without those that ended before `oldest_ticks`, and from when on the file
+  // has all records.
   void write(output& to, double oldest_ticks);
 
  private:
   struct noted_chunk {
     chunk* its;
-    std::uint64_t filled_as;
+    std::uint64_t fill;
+    std::uint64_t until_ticks;  // unless a stream owns it
     std::uint64_t base_ticks;
     std::uint64_t lost;
     std::uint32_t number;
     std::uint16_t stream;
-    bool is_owned;  // its stream goes on with it
 
     [[nodiscard]] static noted_chunk of(chunk& c) noexcept;
+    [[nodiscard]] bool is_owned() const noexcept { return fill == 0; }
   };
+  void begin(std::uint32_t trace, std::uint64_t until_ticks) noexcept;
+  template <class Wanted>
+  void note_if(chunk_pool const& pool, Wanted is_wanted) noexcept;
+  void records_are_missing(std::uint64_t until_ticks) noexcept;
   void forget_what_is_too_old(double oldest_ticks) noexcept;
-  [[nodiscard]] std::size_t copy(noted_chunk const& one, std::span<std::uint64_t> to) const noexcept;
+  [[nodiscard]] std::optional<std::size_t> copy(noted_chunk const& one, std::span<std::uint64_t> to) const noexcept;
   [[nodiscard]] std::size_t words_in_time(std::span<std::uint64_t const> words,
                                           std::uint64_t base_ticks) const noexcept;
 
   std::uint32_t trace_ = 0;
-  std::uint64_t until_ticks_ = 0;
+  std::uint64_t until_ticks_ = 0;          // later records are left out
+  std::uint64_t complete_from_ticks_ = 0;  // records up to this moment may be missing
   std::vector<noted_chunk> all_;
 };
 

@@ -116,6 +116,10 @@ std::uint64_t output::write_records(std::uint16_t stream, std::uint32_t block, s
   return note_sites(base_ticks, words);
 }
 
+void output::write_complete_from(std::uint64_t ticks) {
+  if (ticks != 0) file_.write_block({.kind = block_kind::complete_from}, bytes_of(ticks));
+}
+
 std::uint64_t output::note_sites(std::uint64_t base_ticks, std::span<std::uint64_t const> words) {
   for (std::size_t at = 0; at < words.size() && words[at] != 0; at += head::words_of(words[at])) {
     kind const what = head::kind_of(words[at]);

@@ -25,6 +25,8 @@ class output {
   // Records of one stream, from the middle of a chunk or from its beginning. Returns the base of what follows.
   std::uint64_t write_records(std::uint16_t stream, std::uint32_t block, std::uint64_t base_ticks, std::uint64_t lost,
                               std::span<std::uint64_t const> words);
+  // Of a flight record: records up to this moment may be missing. 0: none are.
+  void write_complete_from(std::uint64_t ticks);
   [[nodiscard]] std::uint64_t ticks_per_second() const noexcept { return ticks_per_second_; }
   void flush() { file_.flush(); }
   [[nodiscard]] int error() const noexcept { return file_.error(); }
