@@ -22,8 +22,7 @@ namespace {
 constexpr std::size_t limit_usual = 100;
 constexpr std::size_t limit_most = 10'000;
 constexpr std::size_t offset_most = 100'000;
-// As many as are copied under the lock that other threads need to make goroutines (boot/origin_groups.cpp).
-constexpr std::size_t at_once = 1024;
+constexpr std::size_t at_once = rt::record_pool::visits_at_once;  // they are copied (boot/origin_groups.cpp)
 
 // The number of a parameter. Returns nothing if it is none, or more than `most`.
 std::optional<std::size_t> number(std::string_view query, std::string_view name, std::size_t usual, std::size_t most) {

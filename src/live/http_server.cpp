@@ -14,7 +14,8 @@
 namespace thrum::live {
 namespace {
 
-constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
+using rt::never_ns;
+
 constexpr std::size_t part_bytes = std::size_t{64} * 1024;
 // A picture that took so long is followed by a pause of fifty times that.
 constexpr std::int64_t pause_per_picture = 50;

@@ -25,9 +25,8 @@ using rt::wait_reason;
 constexpr std::uint32_t of_global_queue_max = 256;
 constexpr std::size_t of_waiting_place_max = 40;
 constexpr std::size_t in_calls_max = 40;
-// As many as are copied under the lock that other threads need to make goroutines (boot/origin_groups.cpp).
-constexpr std::size_t at_once = visits_per_hold_max;
-constexpr std::size_t ms_at_once = 256;  // as many as are copied under sched.lock
+constexpr std::size_t at_once = visits_per_hold_max;  // they are copied (boot/origin_groups.cpp)
+constexpr std::size_t ms_at_once = 256;               // as many as are copied under sched.lock
 static_assert(of_global_queue_max <= visits_per_hold_max && ms_at_once <= visits_per_hold_max);
 constexpr std::size_t nothing = 0;  // no goroutine has this id
 

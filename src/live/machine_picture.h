@@ -27,7 +27,7 @@ struct machine_picture {
 };
 
 inline constexpr std::size_t goroutines_of_a_picture_max = 2000;
-inline constexpr std::size_t visits_per_hold_max = 1024;
+inline constexpr std::size_t visits_per_hold_max = rt::record_pool::visits_at_once;
 
 // On a thread that is no M, and that the run waits for. Allocates.
 [[nodiscard]] machine_picture take_picture(rt::Sched& s);

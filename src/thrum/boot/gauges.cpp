@@ -28,14 +28,13 @@ bool sleeps_in_kernel(M const& m) noexcept {
 }  // namespace
 
 gauges count_goroutines(Sched& s, M const* caller) noexcept {
-  constexpr std::size_t at_once = 1024;  // other threads need the lock to make goroutines
   gauges result;
   auto walk = s.records.begin_walk();
   auto const add_it = [&](G const& g) {
     add(result, g.status.load(relaxed));
     return true;
   };
-  while (s.records.walk_on(walk, at_once, add_it)) {
+  while (s.records.walk_on(walk, record_pool::visits_at_once, add_it)) {
   }
   for (P* const p : s.procs) {
     M const* const on = m_seen_on(*p);

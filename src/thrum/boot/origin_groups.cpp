@@ -14,9 +14,8 @@
 namespace thrum::rt {
 namespace {
 
-// As many as are looked at under the lock that other threads need to make goroutines. Nothing may be allocated under it
-// (T01), so they are copied first.
-constexpr std::size_t at_once = 1024;
+// Nothing may be allocated under the lock of the records (T01), so a portion is copied first.
+constexpr std::size_t at_once = record_pool::visits_at_once;
 
 struct key {
   std::uintptr_t created_at;

@@ -67,6 +67,7 @@ class record_pool {
 
   // A walk over all Gs that exist when it begins, in portions. Other threads need the lock to make goroutines.
   using walk = slab<G>::walk;
+  static constexpr std::size_t visits_at_once = 1024;  // of a portion
   [[nodiscard]] walk begin_walk() noexcept {
     os::lock_guard const guard(lock_);
     return gs_.begin_walk();

@@ -127,14 +127,13 @@ bool is_inside_as(M const& m, std::uint64_t id) noexcept {
 }  // namespace
 
 G* find_goroutine(Sched& s, std::uint64_t id) noexcept {
-  constexpr std::size_t at_once = 1024;  // other threads need the lock to make goroutines
   G* found = nullptr;
   auto walk = s.records.begin_walk();
   auto const look = [&](G& g) {
     if (hint_of(g.id) == id && is_alive(g.status.load(relaxed))) found = &g;
     return found == nullptr;
   };
-  while (s.records.walk_on(walk, at_once, look) && found == nullptr) {
+  while (s.records.walk_on(walk, record_pool::visits_at_once, look) && found == nullptr) {
   }
   if (found != nullptr) return found;
   M* const outside = all_ms_now(s).find([id](M const& m) { return is_inside_as(m, id); });

@@ -13,7 +13,6 @@
 namespace thrum::rt::debug {
 namespace {
 
-constexpr std::int64_t never = never_ns;
 // A client that does not take a long answer keeps that much memory. Until it does, other clients get no answers.
 constexpr std::size_t unsent_max = std::size_t{1} << 20U;
 
@@ -75,7 +74,7 @@ void request_server::wait_for_clients() {
   }
   polled_.push_back(listener_to_poll(now_ns));
   polled_.push_back(end_to_poll());
-  std::int64_t const timeout_ns = until_ns == never ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
+  std::int64_t const timeout_ns = until_ns == never_ns ? -1 : std::max<std::int64_t>(until_ns - now_ns, 0);
   if (os::wait_for_any(polled_, timeout_ns) > 0) return;
   for (pollfd& one : polled_) one.revents = 0;
 }

@@ -26,7 +26,8 @@ void server_thread::ask_to_end() noexcept {
 
 // The server's thread may not have seen yet that the program has closed the listener.
 void server_thread::stop_listening() noexcept {
-  if (os::socket_identity(own_.at(listener_at)) == listener_) {
+  os::file_identity now;
+  if (os::identity_of(own_.at(listener_at), now) == 0 && now == listener_) {
     own_.replace(listener_at, own_.at(end_at));
   } else {
     own_.keep(listener_at, -1);

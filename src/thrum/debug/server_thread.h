@@ -12,6 +12,7 @@
 
 #include "base/atomic.h"
 #include "core/sched.h"
+#include "core/timer_heap.h"
 #include "os/clock.h"
 #include "os/note.h"
 #include "os/private_socket.h"
@@ -22,7 +23,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 
 namespace thrum::rt::debug {
@@ -92,9 +92,9 @@ class server_thread {
 
  protected:
   // The name of the thread has at most 15 characters. The listener is the server's from now on.
-  server_thread(Sched& s, char const* name, int listener) noexcept
-      : sched_(s), name_(name), listener_(os::socket_identity(listener)) {
+  server_thread(Sched& s, char const* name, int listener) noexcept : sched_(s), name_(name) {
     own_.keep(listener_at, listener);
+    static_cast<void>(os::identity_of(listener, listener_));
   }
   virtual ~server_thread() = default;
   friend std::default_delete<server_thread>;
@@ -117,7 +117,7 @@ class server_thread {
   }
   // When to poll for them although they were left out.
   [[nodiscard]] std::int64_t accepts_from_ns(std::int64_t now_ns) const noexcept {
-    return accepts_from_ns_ <= now_ns ? std::numeric_limits<std::int64_t>::max() : accepts_from_ns_;
+    return accepts_from_ns_ <= now_ns ? never_ns : accepts_from_ns_;
   }
   // Calls admit(fd) for each client that waits, and for `most` at once, if poll has found these events.
   template <class Admit>
@@ -151,7 +151,7 @@ class server_thread {
 
   Sched& sched_;
   char const* const name_;
-  std::uint64_t const listener_;
+  os::file_identity listener_;
   os::thread thread_{};
   int tid_ = 0;
   os::note ended_;

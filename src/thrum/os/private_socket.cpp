@@ -81,6 +81,14 @@ long make_private(int directory) noexcept {
   return repeat([=] { return ::fchmod(directory, user_alone_in_directory); });
 }
 
+template <class F>
+int identity_by(F look, file_identity& out) noexcept {
+  struct stat is {};
+  long const error = repeat([&] { return look(is); });
+  if (error == 0) out = {is.st_dev, is.st_ino};
+  return static_cast<int>(error);
+}
+
 }  // namespace
 
 std::uint32_t user_id() noexcept { return ::geteuid(); }
@@ -97,10 +105,11 @@ THRUM_OPAQUE int make_private_directory(char const* path) noexcept {
 }
 
 THRUM_OPAQUE int identity_of(char const* path, file_identity& out) noexcept {
-  struct stat is {};
-  long const error = repeat([&] { return ::lstat(path, &is); });
-  if (error == 0) out = {is.st_dev, is.st_ino};
-  return static_cast<int>(error);
+  return identity_by([=](struct stat& is) { return ::lstat(path, &is); }, out);
+}
+
+THRUM_OPAQUE int identity_of(int fd, file_identity& out) noexcept {
+  return identity_by([=](struct stat& is) { return ::fstat(fd, &is); }, out);
 }
 
 THRUM_OPAQUE void remove_if_it_is(char const* path, file_identity const& wanted) noexcept {

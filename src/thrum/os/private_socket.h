@@ -22,13 +22,14 @@ inline constexpr std::size_t socket_path_max = 108;
 // gets this mode. -EPERM: it belongs to another user. -ENOTDIR: it is no directory.
 [[nodiscard]] int make_private_directory(char const* path) noexcept;
 
-// Which file a name stood for.
+// Which file a name or a descriptor stood for.
 struct file_identity {
   std::uint64_t device = 0;
   std::uint64_t number = 0;
   friend bool operator==(file_identity const&, file_identity const&) = default;
 };
 [[nodiscard]] int identity_of(char const* path, file_identity& out) noexcept;
+[[nodiscard]] int identity_of(int fd, file_identity& out) noexcept;
 // Removes the file if it is this one. May be called in a signal handler.
 void remove_if_it_is(char const* path, file_identity const& wanted) noexcept;
 

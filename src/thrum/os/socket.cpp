@@ -101,14 +101,6 @@ THRUM_OPAQUE void replace(int fd, int by) noexcept {
   errno = errno_before;
 }
 
-THRUM_OPAQUE std::uint64_t socket_identity(int fd) noexcept {
-  int const errno_before = errno;
-  struct stat seen {};
-  bool const is_socket = ::fstat(fd, &seen) == 0 && S_ISSOCK(seen.st_mode);
-  errno = errno_before;
-  return is_socket ? seen.st_ino : 0;
-}
-
 THRUM_OPAQUE int set_nonblocking(int fd) noexcept {
   long const flags = repeat([=] { return ::fcntl(fd, F_GETFL); });
   if (flags < 0) return static_cast<int>(flags);

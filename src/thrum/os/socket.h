@@ -16,8 +16,6 @@ void close(int fd) noexcept;
 // Closes the file behind the number `fd`, which refers to the file of `by` from then on. So no other file gets this
 // number while a thread may still use it.
 void replace(int fd, int by) noexcept;
-// Tells a socket from another file that has got its number. 0: it is no socket.
-[[nodiscard]] std::uint64_t socket_identity(int fd) noexcept;
 [[nodiscard]] int set_nonblocking(int fd) noexcept;
 
 enum class direction : bool { read, write };
