@@ -63,3 +63,8 @@ export function tellError(error: ApiError, language: Language): string {
   const words = say(language, told[error.status] ?? "error_other", { status: error.status });
   return error.message === "" ? words : `${words} (${error.message})`;
 }
+
+/** How long to wait before the next look, which is long if looking takes long. */
+export function pauseAfter(took_ms: number, least_ms: number, times: number): number {
+  return Math.min(60_000, Math.max(least_ms, took_ms * times));
+}

@@ -5,11 +5,14 @@ import { round } from "./svg.ts";
 
 export const across = 240;
 
+const placeOf = (from_ms: number, to_ms: number) => (t_ms: number): number =>
+  round(across * Math.max(0, (t_ms - from_ms) / (to_ms - from_ms)));
+
 export type Line = { line: string; area: string; most: number };
 
 export function lineOf(points: readonly Point[], from_ms: number, to_ms: number, high: number): Line {
   const most = points.reduce((found, { value }) => Math.max(found, value), 0);
-  const x = (t_ms: number): number => round(across * Math.max(0, (t_ms - from_ms) / (to_ms - from_ms)));
+  const x = placeOf(from_ms, to_ms);
   const y = (value: number): number => round(high - 1 - (most === 0 ? 0 : (value / most) * (high - 2)));
   const line = points.map(({ t_ms, value }, i) => `${i === 0 ? "M" : "L"}${x(t_ms)} ${y(value)}`).join("");
   if (points.length === 0) return { line: "", area: "", most };
@@ -23,7 +26,7 @@ export const heatFrom = [1, 4, 16, 64] as const;
 export function heatOf(samples: readonly Sample[], rows: number, from_ms: number, to_ms: number, rowHigh: number):
     string[] {
   const paths = heatFrom.map(() => "");
-  const x = (t_ms: number): number => round(across * Math.max(0, (t_ms - from_ms) / (to_ms - from_ms)));
+  const x = placeOf(from_ms, to_ms);
   samples.forEach(({ t_ms, queues }, i) => {
     const left = x(samples[i - 1]?.t_ms ?? t_ms);
     const wide = round(x(t_ms) - left);

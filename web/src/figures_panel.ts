@@ -1,13 +1,12 @@
 // The figures of a live program: goroutines by state, rates, queue lengths and how long things took. They are drawn
 // anew with each sample, and only while they are seen.
-import { ApiError, request, tellError, whole } from "./api.ts";
+import { ApiError, pauseAfter, request, tellError, whole } from "./api.ts";
 import { across, barsOf, heatFrom, heatOf, lineOf } from "./chart.ts";
 import {
   counterNames, firstEdge_ns, gaugeOver, gauges, histogramNames, histogramOver, History, rateOver, readMetrics,
   sampleOf, spanNames, spans, type HistogramName, type Point, type SpanName,
 } from "./figures.ts";
 import { shortNumber, shortTime, wholeNumber } from "./format.ts";
-import { pauseAfter } from "./goroutines.ts";
 import type { Language } from "./recording.ts";
 import { byId, html, round, svg } from "./svg.ts";
 import { say, type WordKey } from "./words.ts";

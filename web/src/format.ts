@@ -9,8 +9,7 @@ export function shortNumber(value: number): string {
     shown /= 1000;
     ++unit;
   }
-  const digits = unit === 0 ? (Math.abs(shown) < 9.95 && !Number.isInteger(shown) ? 1 : 0)
-    : Math.abs(shown) < 9.95 ? 1 : 0;
+  const digits = Math.abs(shown) < 9.95 && (unit > 0 || !Number.isInteger(shown)) ? 1 : 0;
   return `${shown.toFixed(digits)}${unit > 0 ? " " : ""}${units[unit]}`;
 }
 

@@ -1,9 +1,9 @@
 // The table of goroutines of a live program. The program searches, sorts and divides it into pages, so the page never
 // has more than one of these.
-import { ApiError, request, tellError, whole } from "./api.ts";
+import { ApiError, pauseAfter, request, tellError, whole } from "./api.ts";
 import { shortName, shortTime, wholeNumber } from "./format.ts";
 import {
-  addressOf, askInto, firstAsk, pageOf, pauseAfter, shapeOf, tableOf, tableViews, type Ask, type Entry, type Table,
+  addressOf, askInto, firstAsk, pageOf, shapeOf, tableOf, tableViews, type Ask, type Entry, type Table,
 } from "./goroutines.ts";
 import { goroutine } from "./key.ts";
 import type { Language } from "./recording.ts";

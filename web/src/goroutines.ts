@@ -88,11 +88,6 @@ export function askInto(group: Entry): Ask {
   return { ...firstAsk, search: group.created_at ?? group.reason ?? group.state };
 }
 
-/** How long to wait before the next look, which is long if looking takes long. */
-export function pauseAfter(took_ms: number, least_ms: number, times: number): number {
-  return Math.min(60_000, Math.max(least_ms, took_ms * times));
-}
-
 /** The class of a goroutine's shape on the stage. */
 export function shapeOf(state: string): string {
   if (state.startsWith("runnable")) return state === "runnable" ? "runnable" : "new";

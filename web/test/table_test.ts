@@ -1,12 +1,10 @@
 // What the live view asks the program for and how it writes it, without a browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ApiError, credentials, tellError, unreadable } from "../src/api.ts";
+import { ApiError, credentials, pauseAfter, tellError, unreadable } from "../src/api.ts";
 import { EventStream } from "../src/event_stream.ts";
 import { shortBytes, shortName, shortNumber, shortPath, shortTime } from "../src/format.ts";
-import {
-  addressOf, askInto, firstAsk, pageOf, pauseAfter, tableOf, type Table,
-} from "../src/goroutines.ts";
+import { addressOf, askInto, firstAsk, pageOf, tableOf, type Table } from "../src/goroutines.ts";
 import { backOff } from "../src/live.ts";
 
 test("the token goes with each request, but not in its address", () => {
