@@ -77,11 +77,19 @@ TEST_F(after_exit_beside_a_dump, a_destructor_may_stop_the_world) {
         test::with_debug const without_signals("asyncpreemptoff=1");
         run_at(1, [] {
           rt::Sched& s = test::this_sched();
+          static std::atomic<bool> is_seen{false};
           std::thread([&s] {
-            rt::goroutine_list all;
-            rt::note_on_thread(s, all);
+            while (!is_seen) {  // a dump gives up before long, and may do so before this goroutine has seen it
+              rt::goroutine_list all;
+              rt::note_on_thread(s, all);
+            }
           }).detach();
-          while (!s.world.is_under_way()) rt::cpu_relax();
+          auto const world_stops = [&s] {
+            rt::os::lock_guard const guard(s.lock);
+            return s.world.is_under_way();
+          };
+          while (!world_stops()) rt::cpu_relax();
+          is_seen = true;
           std::exit(7);
         });
       },
