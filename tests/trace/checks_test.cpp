@@ -229,13 +229,35 @@ TEST(trace_checks, a_flight_record_tells_from_when_on_it_is_complete) {
   trace_builder other;
   other.complete_from(1'500).end();
   EXPECT_VIOLATION(other, "no flight record");
+  trace_builder twice({.is_flight_record = true});
+  twice.complete_from(1'500).complete_from(1'000).end();
+  EXPECT_VIOLATION(twice, "a second `complete from` block");
+}
+
+TEST(trace_checks, a_flight_record_has_no_gap_after_the_moment_from_which_it_is_complete) {
+  trace_builder b({.is_flight_record = true});
+  b.complete_from(1'000).g(0, 200'000, kind::create, 7, {0, 0}).flush(0);
+  b.skip_block(0).g(0, 900'000, kind::start, 7).end();
+  EXPECT_VIOLATION(b, "blocks of stream 0 are missing before block 2");
+}
+
+// Its stream was not used for long, so it has begun its only block that is left much later.
+TEST(trace_checks, a_quiet_stream_does_not_shorten_a_flight_record) {
+  trace_builder b({.is_flight_record = true});
+  b.complete_from(1'000).g(0, 200'000, kind::create, 7, {0, 0});
+  b.skip_block(1, 5).g(1, 900'000, kind::start, 7).end();
+  command::trace const read_back = read(b);
+  EXPECT_EQ(violations_of(read_back), "");
+  EXPECT_EQ(read_back.file.left_out, 0U);
+  EXPECT_EQ(read_back.merged.events.size(), 2U);
 }
 
 // The recorder has used the memory of the blocks again while it wrote the file.
 TEST(trace_checks, a_stream_of_a_flight_record_begins_behind_its_last_gap) {
   trace_builder b({.is_flight_record = true});
   b.skip_block(0, 3).lose(7, 9).g(0, 1'000, kind::stop, 7, {0}, 1).flush(0);
-  b.skip_block(0).lose(7, 200).g(0, 2'000, kind::start, 7).flush(0).g(0, 3'000, kind::end, 7).end();
+  b.skip_block(0).lose(7, 200).g(0, 2'000, kind::start, 7).flush(0).complete_from(1'900);
+  b.g(0, 3'000, kind::end, 7).end();
   command::trace const read_back = read(b);
   EXPECT_EQ(violations_of(read_back), "");
   EXPECT_EQ(read_back.file.lost_blocks, 0U);

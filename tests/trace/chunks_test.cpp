@@ -36,7 +36,7 @@ class trace_chunks : public testing::Test {
 
   // All chunks are claimed, so no stream gets one.
   void claim_the_rest() {
-    while (pool.claim() != nullptr) {
+    while (pool.claim(1) != nullptr) {
     }
   }
 
@@ -67,12 +67,12 @@ TEST_F(trace_chunks, a_chunk_that_is_full_again_is_not_taken_for_the_oldest_one)
   one.write(pool, kind::log, 0, 0, std::uint64_t{1});
   one.close(pool);
   chunk& oldest = *chunks_in(pool, chunk_state::full).at(0);
-  std::uint64_t const seen = oldest.claimable_fill();
+  std::uint64_t const seen = oldest.claimable_number();
   ASSERT_NE(0U, seen);
-  while (oldest.claimable_fill() == seen) fill_a_chunk(pool, one);  // other streams need room meanwhile
+  while (oldest.claimable_number() == seen) fill_a_chunk(pool, one);  // other streams need room meanwhile
   while (oldest.state() != chunk_state::full) fill_a_chunk(pool, one);
   EXPECT_FALSE(oldest.try_claim_full(seen));
-  EXPECT_TRUE(oldest.try_claim_full(oldest.fill()));
+  EXPECT_TRUE(oldest.try_claim_full(oldest.full_number()));
 }
 
 TEST_F(trace_chunks, tells_until_when_records_were_overwritten) {

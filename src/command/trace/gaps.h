@@ -15,15 +15,15 @@ namespace thrum::command {
 class gap_rules {
  public:
   explicit gap_rules(trace_file const& file) : anywhere_(file.has_losses() || !file.has_end || !file.damage.empty()) {
-    if (file.tells_complete_from()) complete_from_ = file.complete_from + counters_differ_max_ns;
+    if (file.complete_from) complete_from_ = *file.complete_from + counters_differ_max_ns;
   }
 
   // Whether a record that is missing after this time may have been lost.
   [[nodiscard]] bool explain(std::int64_t from) const noexcept { return anywhere_ || from < complete_from_; }
 
- private:
   static constexpr std::int64_t counters_differ_max_ns = 10'000;
 
+ private:
   bool anywhere_;
   std::int64_t complete_from_ = std::numeric_limits<std::int64_t>::min();
 };

@@ -131,9 +131,7 @@ class reader {
       lost += each.lost_events;
       file_.lost_blocks += each.lost_blocks;
     }
-    if (file_.tells_complete_from()) {
-      file_.complete_from = clock_.ns_of(static_cast<std::uint64_t>(file_.complete_from));
-    }
+    if (auto& moment = file_.complete_from) moment = clock_.ns_of(static_cast<std::uint64_t>(*moment));
     if (file_.has_end && lost > file_.lost_events) {
       file_.violations.add([&] {
         return text("the `end` block counts %llu lost events, and the streams count %llu", ull{file_.lost_events},

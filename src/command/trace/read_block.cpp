@@ -101,9 +101,8 @@ class block_reader {
     std::uint32_t const missing = into.has_blocks ? header_.number - into.last_block - 1 : header_.number;
     if (!file_.header.is_flight_record) {
       into.lost_blocks += missing;
-    } else if (missing != 0) {  // the recorder has used their memory again, so the stream begins here
-      file_.left_out += into.records.size();
-      into.records.clear();
+    } else if (missing != 0) {  // the recorder has used the memory of the missing blocks again
+      into.records_before_gap = into.records.size();
     }
     if (missing != 0) into.first_block = header_.number;
     into.has_blocks = true;
@@ -195,7 +194,9 @@ class block_reader {
 
   std::string read_complete_from() {
     if (contents_.empty()) return is_whole_ ? "a `complete from` block is empty" : "";
-    if (file_.header.is_flight_record) {
+    if (file_.complete_from) {
+      file_.violations.add([] { return std::string("a second `complete from` block"); });
+    } else if (file_.header.is_flight_record) {
       file_.complete_from = static_cast<std::int64_t>(contents_[0]);  // in ticks, until all clock points are known
     } else {
       file_.violations.add([] { return std::string("a `complete from` block in a file that is no flight record"); });

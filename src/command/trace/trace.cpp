@@ -1,5 +1,6 @@
 #include "command/trace/trace.h"
 
+#include "command/trace/gaps.h"
 #include "command/trace/text.h"
 
 #include <algorithm>
@@ -13,17 +14,32 @@ namespace {
 
 using ull = unsigned long long;
 
-// What stands before the moment from which a flight record is complete is left out, because events between it and the
-// rest are missing. A file that was cut off does not tell the moment: then it is the last of those at which the streams
-// begin, as far as the streams that are left tell.
+// A flight record that was cut off may not tell from when on it is complete. Then this is when the last of its streams
+// begins.
+std::int64_t begin_of_last_stream(trace_file& file) {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::min();
+  for (auto& [number, each] : file.streams) {
+    if (each.first_block == 0 || each.records.size() == each.records_before_gap) continue;
+    begin = std::max(begin, each.records[each.records_before_gap].ns);
+  }
+  return begin;
+}
+
+// Leaves out the records from before the moment from which a flight record is complete, because events between them are
+// missing.
 void leave_out_what_is_incomplete(trace_file& file) {
   if (!file.header.is_flight_record) return;
-  for (auto const& [number, each] : file.streams) {
-    bool const begins_later = each.first_block != 0 && !each.records.empty();
-    if (begins_later) file.complete_from = std::max(file.complete_from, each.records.front().ns);
-  }
+  if (!file.complete_from) file.complete_from = begin_of_last_stream(file);
+  std::int64_t const begin = *file.complete_from;
   for (auto& [number, each] : file.streams) {
-    file.left_out += std::erase_if(each.records, [&](record const& r) { return r.ns < file.complete_from; });
+    bool const has_gap = each.records_before_gap != 0;
+    if (has_gap && each.records[each.records_before_gap - 1].ns > begin + gap_rules::counters_differ_max_ns) {
+      file.violations.add([&, stream = number] {
+        return text("blocks of stream %u are missing before block %u, and the file claims to be complete there", stream,
+                    each.first_block);
+      });
+    }
+    file.left_out += std::erase_if(each.records, [&](record const& r) { return r.ns < begin; });
   }
 }
 
@@ -87,9 +103,9 @@ std::vector<std::string> trace::notes() const {
   }
   if (file.lost_blocks != 0) notes.push_back(text("%llu blocks are missing", ull{file.lost_blocks}));
   if (file.left_out != 0) {
-    notes.push_back(
-        text("%llu records are left out, because they are older than events that the flight recorder has lost",
-             ull{file.left_out}));
+    notes.push_back(text(
+        "%llu records are left out, because they are from before the time from which the flight record is complete",
+        ull{file.left_out}));
   }
   if (past.missing_records != 0) {
     notes.push_back(text("%llu records about goroutines and Ms are missing because of that, so their times have gaps",

@@ -9,9 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -56,7 +56,8 @@ struct stream {
   std::vector<record> records;
   std::uint64_t lost_events = 0;
   std::uint64_t lost_blocks = 0;
-  std::uint32_t first_block = 0;
+  std::uint32_t first_block = 0;       // behind the last gap, of a flight record
+  std::size_t records_before_gap = 0;  // of a flight record: behind them blocks are missing
   std::uint32_t last_block = 0;
   bool has_blocks = false;
 };
@@ -83,8 +84,8 @@ struct trace_file {
   std::uint64_t lost_events = 0;
   std::uint64_t lost_blocks = 0;
   std::uint64_t records = 0;
-  // Of a flight record: records before this moment may be missing.
-  std::int64_t complete_from = std::numeric_limits<std::int64_t>::min();
+  // Of a flight record: records before this moment may be missing. Nothing: none are, or the file does not tell.
+  std::optional<std::int64_t> complete_from;
   std::uint64_t left_out = 0;         // records from before that moment
   std::uint64_t unknown_records = 0;  // of kinds that version 1 does not have
   std::uint64_t unknown_blocks = 0;
@@ -94,9 +95,6 @@ struct trace_file {
   std::string damage;   // the file is broken there
   findings violations;
 
-  [[nodiscard]] bool tells_complete_from() const noexcept {
-    return complete_from != std::numeric_limits<std::int64_t>::min();
-  }
   // Where the record begins in the file.
   [[nodiscard]] std::uint64_t byte_of(record const& record) const noexcept {
     return static_cast<std::uint64_t>(record.words - contents.get()) * 8;

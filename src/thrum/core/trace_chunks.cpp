@@ -21,15 +21,15 @@ bool chunk::try_claim(std::uint64_t expected) noexcept {
          word_.compare_exchange(expected, word_of(chunk_state::claimed), acquire, relaxed);
 }
 
-std::uint64_t chunk::claimable_fill() const noexcept {
-  std::uint64_t const word = word_.load(relaxed);  // a hint for try_claim_full
-  std::uint64_t const by_fill = word >> fill_shift;
-  return word == word_of_full(by_fill) ? by_fill : 0;
+std::uint64_t chunk::claimable_number() const noexcept {
+  std::uint64_t const word = word_.load(acquire);  // as state(): the caller looks at `trace` next
+  std::uint64_t const number_then = word >> number_shift;
+  return word == word_of_full(number_then) ? number_then : 0;
 }
 
 // Readers may hold the chunk meanwhile, and go on.
-void chunk::has_become_full(std::uint64_t by_fill) noexcept {
-  word_.fetch_add(word_of_full(by_fill) - word_of(chunk_state::owned), release);  // pairs with state(): the records
+void chunk::has_become_full(std::uint64_t its_number) noexcept {
+  word_.fetch_add(word_of_full(its_number) - word_of(chunk_state::owned), release);  // pairs with state(): the records
 }
 
 bool chunk::try_hold() noexcept {
@@ -80,7 +80,8 @@ int chunk_pool::make(std::size_t bytes, std::size_t streams) noexcept {
 std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   // What an earlier trace has left. A chunk that a stream still owns is cleared by that stream.
   for (chunk& c : all()) {
-    if (c.state() == chunk_state::full) free(c);
+    // A late event of that trace may claim it first, and then it is that stream's.
+    if (std::uint64_t const number = c.claimable_number(); number != 0 && c.try_claim_full(number)) free(c);
   }
   may_have_free_.store(true, relaxed);
   policy_.store(policy, relaxed);
@@ -91,7 +92,7 @@ std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   return number;
 }
 
-chunk* chunk_pool::claim() noexcept {
+chunk* chunk_pool::claim(std::uint32_t for_trace) noexcept {
   if (loses_new()) return claim_free();
   // In a trace of the flight recorder no chunk becomes free. But an event of the trace before may have cleared the flag
   // late.
@@ -99,7 +100,7 @@ chunk* chunk_pool::claim() noexcept {
     if (chunk* const found = claim_free()) return found;
     may_have_free_.store(false, relaxed);
   }
-  chunk* const found = claim_oldest_full();
+  chunk* const found = claim_oldest_full(for_trace);
   return found != nullptr ? found : claim_free();
 }
 
@@ -111,21 +112,22 @@ chunk* chunk_pool::claim_free() noexcept {
   return nullptr;
 }
 
-// Another stream may claim the oldest one first, so this tries a few times. A chunk that a reader holds is left out.
-chunk* chunk_pool::claim_oldest_full() noexcept {
+// Another stream may claim the oldest one first, so this tries a few times. A chunk that a reader holds is left out. So
+// are chunks of a later trace, because the caller may have read the number of its trace long ago.
+chunk* chunk_pool::claim_oldest_full(std::uint32_t for_trace) noexcept {
   constexpr int tries = 8;
   for (int i = 0; i < tries; ++i) {
     chunk* oldest = nullptr;
-    std::uint64_t oldest_fill = ~std::uint64_t{0};
+    std::uint64_t oldest_number = ~std::uint64_t{0};
     for (chunk& c : all()) {
-      std::uint64_t const fill = c.claimable_fill();
-      if (fill == 0 || fill >= oldest_fill) continue;
+      std::uint64_t const number = c.claimable_number();
+      if (number == 0 || number >= oldest_number || c.trace.load(relaxed) > for_trace) continue;
       oldest = &c;
-      oldest_fill = fill;
+      oldest_number = number;
     }
     if (oldest == nullptr) return nullptr;
-    if (!oldest->try_claim_full(oldest_fill)) continue;
-    note_overwritten(oldest->until_ticks.load(relaxed));  // before the chunk is owned again
+    if (!oldest->try_claim_full(oldest_number)) continue;
+    if (oldest->trace.load(relaxed) == for_trace) note_overwritten(oldest->until_ticks.load(relaxed));
     clear(*oldest);
     return oldest;
   }
@@ -134,7 +136,7 @@ chunk* chunk_pool::claim_oldest_full() noexcept {
 
 void chunk_pool::note_overwritten(std::uint64_t until_ticks) noexcept {
   std::uint64_t known = overwritten_until_.load(relaxed);
-  while (known < until_ticks && !overwritten_until_.compare_exchange(known, until_ticks, release, relaxed)) {
+  while (known < until_ticks && !overwritten_until_.compare_exchange(known, until_ticks, relaxed, relaxed)) {
   }
 }
 
@@ -142,7 +144,7 @@ void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes)
 
 void chunk_pool::fill(chunk& c) noexcept {
   c.until_ticks.store(ticks_now(), relaxed);
-  c.has_become_full(fills_.fetch_add(std::uint64_t{1}, relaxed) + 1);
+  c.has_become_full(last_full_.fetch_add(std::uint64_t{1}, relaxed) + 1);
 }
 
 // A stream that has found no chunk asks again when the number of frees has changed. So the chunk is free first.

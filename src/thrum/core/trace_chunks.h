@@ -11,6 +11,9 @@
 // ado. In a trace of the flight recorder streams take full chunks, so each reader holds the chunk meanwhile
 // (held_chunk): a full chunk that is held is not claimed.
 //
+// Chunks are numbered from 1 in the order in which they become full. A full chunk's state word has this number, so a
+// stream that has chosen a chunk does not claim it if the chunk was used and became full again meanwhile.
+//
 // Every change is one atomic operation, so no thread waits for another, and no operation here allocates or takes a
 // lock. The memory is made once in a run, and lives until the run's memory goes.
 //
@@ -52,7 +55,7 @@ class chunk {
   std::uint16_t stream = 0;
   std::uint64_t base_ticks = 0;
   std::uint64_t lost = 0;  // events that the stream had lost before
-  // When it became full last. Written by the stream before it changes the state, and left until it does so again.
+  // When the chunk last became full. Written by the stream before it changes the state.
   atomic<std::uint64_t> until_ticks{0};
   std::uint64_t* words = nullptr;  // fixed
 
@@ -63,18 +66,20 @@ class chunk {
     return state() == wanted && trace.load(acquire) == of_trace;  // pairs with stream::begin_chunk
   }
 
-  // Which fill of the pool made it full, from 1. 0: it is not full.
-  [[nodiscard]] std::uint64_t fill() const noexcept { return word_.load(acquire) >> fill_shift; }  // as state()
+  // Its number among the full chunks. 0: it is not full.
+  [[nodiscard]] std::uint64_t full_number() const noexcept {
+    return word_.load(acquire) >> number_shift;
+  }  // as state()
 
   // --- its stream ---
 
   [[nodiscard]] bool try_claim_free() noexcept { return try_claim(word_of(chunk_state::free)); }
-  // Which fill made it full, if no reader holds it. 0: it cannot be claimed.
-  [[nodiscard]] std::uint64_t claimable_fill() const noexcept;
-  // Fails if the chunk was used meanwhile, also if it is full again.
-  [[nodiscard]] bool try_claim_full(std::uint64_t by_fill) noexcept { return try_claim(word_of_full(by_fill)); }
+  // Its number among the full chunks. 0: it is not full, or a reader holds it.
+  [[nodiscard]] std::uint64_t claimable_number() const noexcept;
+  // Fails if another stream has claimed the chunk since it had this number, also if it is full again.
+  [[nodiscard]] bool try_claim_full(std::uint64_t number_then) noexcept { return try_claim(word_of_full(number_then)); }
   void is_set_up() noexcept { word_.store(word_of(chunk_state::owned), release); }  // pairs with state()
-  void has_become_full(std::uint64_t by_fill) noexcept;
+  void has_become_full(std::uint64_t its_number) noexcept;
 
   // --- its reader ---
 
@@ -83,12 +88,12 @@ class chunk {
   void is_read() noexcept { word_.store(word_of(chunk_state::free), release); }  // pairs with try_claim
 
  private:
-  // The state, above it the number of readers, and above that the fill.
+  // The lowest byte is the state, the next one counts the readers, and the rest is the number of a full chunk.
   static constexpr std::uint64_t one_reader = 0x100;
-  static constexpr unsigned fill_shift = 24;
+  static constexpr unsigned number_shift = 16;  // 48 bits are enough for decades
   static constexpr std::uint64_t word_of(chunk_state s) noexcept { return static_cast<std::uint64_t>(s); }
-  static constexpr std::uint64_t word_of_full(std::uint64_t by_fill) noexcept {
-    return word_of(chunk_state::full) | by_fill << fill_shift;
+  static constexpr std::uint64_t word_of_full(std::uint64_t number) noexcept {
+    return word_of(chunk_state::full) | number << number_shift;
   }
   static constexpr chunk_state state_in(std::uint64_t word) noexcept { return static_cast<chunk_state>(word & 0xffU); }
   [[nodiscard]] bool try_claim(std::uint64_t expected) noexcept;
@@ -147,18 +152,18 @@ class chunk_pool {
 
   // --- streams ---
 
-  // A chunk that is claimed and all zeros. nullptr: there is none. Unless old chunks are lost, asking again is in vain
-  // as long as `frees`, read before, has not changed since.
-  [[nodiscard]] chunk* claim() noexcept;
+  // A chunk that is claimed and all zeros, for records of this trace. nullptr: there is none. Unless old chunks are
+  // lost, asking again is in vain as long as `frees`, read before, has not changed since.
+  [[nodiscard]] chunk* claim(std::uint32_t for_trace) noexcept;
   [[nodiscard]] bool loses_new() const noexcept { return policy_.load(relaxed) == when_full::lose_new; }
   [[nodiscard]] std::uint32_t frees() const noexcept { return frees_.load(acquire); }  // pairs with free
   // An event of this trace is lost.
   void count_lost() noexcept { lost_.fetch_add(std::uint64_t{1}, relaxed); }
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(relaxed); }
-  // Events up to this moment may be missing, because the flight recorder has used their chunks again. 0: none are. The
-  // records of a chunk that is found `claimed` belong to them too, and may not yet be counted here.
+  // Events up to this moment may be missing, because the flight recorder has used their chunks again. 0: none are. Such
+  // a chunk counts here before it becomes `owned` again: a thread that finds it `claimed` looks at until_ticks itself.
   [[nodiscard]] std::uint64_t overwritten_until() const noexcept {
-    return overwritten_until_.load(acquire);  // pairs with note_overwritten
+    return overwritten_until_.load(relaxed);  // chunk::state() has ordered it
   }
   void fill(chunk& c) noexcept;
   static void clear(chunk& c) noexcept;
@@ -171,7 +176,7 @@ class chunk_pool {
 
  private:
   chunk* claim_free() noexcept;
-  chunk* claim_oldest_full() noexcept;
+  chunk* claim_oldest_full(std::uint32_t for_trace) noexcept;
   void note_overwritten(std::uint64_t until_ticks) noexcept;
 
   // read at each event
@@ -186,7 +191,7 @@ class chunk_pool {
   alignas(cache_line_bytes) atomic<std::uint32_t> next_{0};  // where the next search for a free chunk begins
   atomic<bool> may_have_free_{true};
   atomic<std::uint32_t> frees_{0};
-  atomic<std::uint64_t> fills_{0};
+  atomic<std::uint64_t> last_full_{0};  // the number of the chunk that became full last
   atomic<std::uint64_t> overwritten_until_{0};
   atomic<std::uint64_t> lost_{0};
 };

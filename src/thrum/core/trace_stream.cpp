@@ -43,7 +43,7 @@ bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
   if (trace == 0) return false;  // the first trace is only beginning
   chunk* next = nullptr;
   if (trace_ != trace) {
-    // The chunk of the earlier trace is used again, because only its stream can leave it.
+    // The chunk of the earlier trace is used again, because only its stream can leave it. It stays `owned`.
     if (next = std::exchange(chunk_, nullptr); next != nullptr) chunk_pool::clear(*next);
     trace_ = trace;
     next_ = 0;
@@ -51,10 +51,11 @@ bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
     has_no_chunk_ = false;
   }
   if (chunk_ != nullptr) close(pool);
-  if (next == nullptr) {
+  bool const is_claimed = next == nullptr;
+  if (is_claimed) {
     std::uint32_t const frees = pool.frees();
     if (has_no_chunk_ && pool.loses_new() && frees == no_chunk_since_) return false;
-    next = pool.claim();
+    next = pool.claim(trace);
     has_no_chunk_ = next == nullptr;
     no_chunk_since_ = frees;
     if (has_no_chunk_) return false;
@@ -64,7 +65,7 @@ bool stream::begin_chunk(chunk_pool& pool, std::uint64_t now) noexcept {
   next->base_ticks = now;
   next->lost = lost_;
   next->trace.store(trace, release);  // pairs with chunk::is: the fields are set
-  next->is_set_up();
+  if (is_claimed) next->is_set_up();
   chunk_ = next;
   at_ = next->words;
   limit_ = next->words + chunk::words_max - words_of_clock;

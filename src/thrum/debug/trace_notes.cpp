@@ -13,7 +13,7 @@ void chunk_notes::make_room(chunk_pool const& pool) {
 }
 
 chunk_notes::noted_chunk chunk_notes::noted_chunk::of(chunk& c) noexcept {
-  return {&c, c.fill(), c.until_ticks.load(relaxed), c.base_ticks, c.lost, c.number, c.stream};
+  return {&c, c.full_number(), c.until_ticks.load(relaxed), c.base_ticks, c.lost, c.number, c.stream};
 }
 
 void chunk_notes::begin(std::uint32_t trace, std::uint64_t until_ticks) noexcept {
@@ -28,7 +28,7 @@ void chunk_notes::records_are_missing(std::uint64_t until_ticks) noexcept {
 
 void chunk_notes::note_full(chunk_pool const& pool, std::uint32_t trace) noexcept {
   begin(trace, std::numeric_limits<std::uint64_t>::max());
-  note_if(pool, [](chunk const& c) { return c.fill() != 0; });
+  note_if(pool, [](chunk const& c) { return c.full_number() != 0; });
 }
 
 void chunk_notes::note_all(chunk_pool const& pool, std::uint32_t trace) noexcept {
@@ -41,9 +41,10 @@ void chunk_notes::note_if(chunk_pool const& pool, Wanted is_wanted) noexcept {
   for (chunk& c : pool.all()) {
     held_chunk const held(c, trace_);
     if (held && is_wanted(c)) all_.push_back(noted_chunk::of(c));
-    if (c.state() == chunk_state::claimed) records_are_missing(c.until_ticks.load(relaxed));
+    if (c.is(chunk_state::claimed, trace_)) records_are_missing(c.until_ticks.load(relaxed));
   }
-  records_are_missing(pool.overwritten_until());  // after the states have been read
+  // Read last: a chunk that was `owned` again above counts here.
+  records_are_missing(pool.overwritten_until());
 }
 
 // Leaves out the chunks whose successor began before the oldest event that is wanted.
@@ -89,7 +90,7 @@ std::size_t chunk_notes::words_in_time(std::span<std::uint64_t const> words, std
 void chunk_notes::write(output& to, double oldest_ticks) {
   forget_what_is_too_old(oldest_ticks);
   std::sort(all_.begin(), all_.end(), [](noted_chunk const& a, noted_chunk const& b) {
-    return std::pair(a.is_owned(), a.fill) < std::pair(b.is_owned(), b.fill);
+    return std::pair(a.is_owned(), a.full_number) < std::pair(b.is_owned(), b.full_number);
   });
   std::vector<std::uint64_t> words(chunk::words_max);
   for (noted_chunk const& one : all_) {

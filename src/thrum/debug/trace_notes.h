@@ -26,16 +26,17 @@ class chunk_notes {
   // Allocates nothing.
   void note_full(chunk_pool const& pool, std::uint32_t trace) noexcept;
   // The world goes on. Later events are left out, so that the snapshot ends at the same moment in all streams.
+  // Events that are being written at that moment may be missing.
   void note_all(chunk_pool const& pool, std::uint32_t trace) noexcept;
 
-  // Writes the records of the noted chunks, without those that ended before `oldest_ticks`, and from when on the file
-  // has all records.
+  // Writes the records of the noted chunks, without those that ended before `oldest_ticks`. Then it writes the moment
+  // after which the file has all records.
   void write(output& to, double oldest_ticks);
 
  private:
   struct noted_chunk {
     chunk* its;
-    std::uint64_t fill;
+    std::uint64_t full_number;
     std::uint64_t until_ticks;  // unless a stream owns it
     std::uint64_t base_ticks;
     std::uint64_t lost;
@@ -43,7 +44,7 @@ class chunk_notes {
     std::uint16_t stream;
 
     [[nodiscard]] static noted_chunk of(chunk& c) noexcept;
-    [[nodiscard]] bool is_owned() const noexcept { return fill == 0; }
+    [[nodiscard]] bool is_owned() const noexcept { return full_number == 0; }
   };
   void begin(std::uint32_t trace, std::uint64_t until_ticks) noexcept;
   template <class Wanted>
