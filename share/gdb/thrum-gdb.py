@@ -573,11 +573,31 @@ def select_level(level):
 
 
 # What says nothing about the program: by the name of the function, by its file, and by the library that it is in.
-INTERNAL = re.compile(r"(void |bool )?thrum::(rt|detail)::|thrum_|std::|__gnu_cxx::|operator new|_start$|__clone|"
+INTERNAL = re.compile(r"thrum::(rt|detail)::|thrum_|std::|__gnu_cxx::|operator new|_start$|__clone|"
                       r"start_thread")
 INTERNAL_FILE = re.compile(r"/include/c\+\+/|thrum/detail/|thrum/(go|run)\.h$|"
                            r"src/thrum/(arch|base|boot|chan|core|debug|net|os|sched|stack|sync|sys|wait)/")
 LIBRARIES = re.compile(r"/(libc|libpthread|ld-linux[^/]*|libthrum[^/]*|libstdc\+\+|libgcc_s)[.-]")
+
+
+def without_return_type(name):
+    """The name of an instance of a template begins with the type that it returns."""
+    begin = at = depth = 0
+    while at < len(name):
+        if name.startswith("(anonymous namespace)", at):
+            at += len("(anonymous namespace)")
+            continue
+        if depth == 0 and (name[at] == "(" or name.startswith("operator", at)):
+            break  # the arguments, or the rest of the name
+        if depth == 0 and name[at] == " ":
+            begin = at + 1
+        depth += (name[at] in "<({[") - (name[at] in ">)}]")
+        at += 1
+    return name[begin:]
+
+
+def full_name_of(frame):
+    return without_return_type(frame.name() or "")
 
 
 def name_of(frame):
@@ -597,12 +617,12 @@ def is_internal(frame):
     """Whether the frame belongs to the runtime or to the C++ library. Backtraces leave it out."""
     if frame.type() == gdb.SIGTRAMP_FRAME:
         return False
-    return INTERNAL.match(frame.name() or "") is not None or INTERNAL_FILE.search(file_of(frame)) is not None
+    return INTERNAL.match(full_name_of(frame)) is not None or INTERNAL_FILE.search(file_of(frame)) is not None
 
 
 def is_of_program(frame):
     """Whether the frame belongs to the program itself, and not to thrum or a common library."""
-    if frame.type() == gdb.SIGTRAMP_FRAME or is_internal(frame) or (frame.name() or "").startswith("thrum::"):
+    if frame.type() == gdb.SIGTRAMP_FRAME or is_internal(frame) or full_name_of(frame).startswith("thrum::"):
         return False
     library = gdb.solib_name(number(frame.pc()))
     return library is None or LIBRARIES.search(library) is None

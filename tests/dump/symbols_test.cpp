@@ -2,6 +2,7 @@
 #include "debug/symbols.h"
 
 #include "base/platform.h"
+#include "debug/program_places.h"
 
 #include <cstdint>
 #include <cstdio>
@@ -53,6 +54,21 @@ void expect_in_this_file(code_place const& place) {
   EXPECT_TRUE(ends_with(place.file, "symbols_test.cpp")) << place.file;
   EXPECT_GT(place.line, first_line);
   EXPECT_LT(place.line, last_line);
+}
+
+TEST(program_places, the_type_that_a_template_returns_is_no_part_of_its_name) {
+  constexpr auto name_of = without_return_type;
+  EXPECT_EQ(name_of("long thrum::rt::io_call::perform<thrum::(anonymous namespace)::read_once::{lambda(int)#1}>(int)"),
+            "thrum::rt::io_call::perform<thrum::(anonymous namespace)::read_once::{lambda(int)#1}>(int)");
+  EXPECT_EQ(name_of("std::pair<int, long> program::f<int, long>(std::pair<int, long> const&)"),
+            "program::f<int, long>(std::pair<int, long> const&)");
+  EXPECT_EQ(name_of("(anonymous namespace)::g(int, int) const"), "(anonymous namespace)::g(int, int) const");
+  EXPECT_EQ(name_of("program::h(int)::{lambda(int, int)#1}::operator()(int, int) const"),
+            "program::h(int)::{lambda(int, int)#1}::operator()(int, int) const");
+  EXPECT_EQ(name_of("bool program::operator< <int>(program::x<int>)"), "program::operator< <int>(program::x<int>)");
+  EXPECT_EQ(name_of("operator new(unsigned long)"), "operator new(unsigned long)");
+  EXPECT_EQ(name_of("main"), "main");
+  EXPECT_EQ(name_of(""), "");
 }
 
 TEST(symbols, a_function_is_named_with_its_file_and_line) {

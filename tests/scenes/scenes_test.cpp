@@ -80,7 +80,7 @@ class the_scenes : public testing::Test {
   }
 
  private:
-  test::in_run_order const order_;
+  test::in_run_order const order_{};
 };
 
 TEST_F(the_scenes, S37_01_a_new_goroutine_goes_into_runnext_of_its_creators_p) {

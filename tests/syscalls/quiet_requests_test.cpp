@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <ctime>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -115,12 +116,15 @@ struct requests_seen {
   int disturbed = 0;  // the calls that ended with EINTR
   int by_timer = 0;
   int direct = 0;
+  double cpu_share = 0;  // of one processor, all the while: other programs take the rest
 };
 
 // A goroutine that only makes system calls loses its P to another one, 30 times.
 requests_seen preempt_a_goroutine_that_makes_calls() {
   requests_seen seen;
   run_at(1, [&] {
+    auto const begun = std::chrono::steady_clock::now();
+    std::clock_t const cpu_before = std::clock();
     counted_requests const requests;
     std::atomic<bool> stop{false};
     wait_group all;
@@ -136,6 +140,8 @@ requests_seen preempt_a_goroutine_that_makes_calls() {
     while (this_p().counters.preempted.load(rt::relaxed) < 60) sleep_for(20ms);
     stop = true;
     all.wait();
+    seen.cpu_share = static_cast<double>(std::clock() - cpu_before) / CLOCKS_PER_SEC /
+                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     seen.by_timer = requests.by_timer;
     seen.direct = requests.direct;
   });
@@ -158,6 +164,7 @@ TEST(quiet_requests, T04_calls_of_a_goroutine_that_is_preempted_do_not_end_early
   requests_seen const seen = in_one_of(5, try_once, [](requests_seen const& s) {
     return s.disturbed <= disturbed_by_chance && s.direct <= s.by_timer / 4;
   });
+  if (seen.cpu_share < 0.95) GTEST_SKIP() << "other programs take a part of the processor";
   EXPECT_LE(seen.disturbed, disturbed_by_chance);
   EXPECT_LE(seen.direct, seen.by_timer / 4) << "timers come first";
 }

@@ -166,7 +166,7 @@ std::unique_ptr<std::uint64_t[]> room_for(std::uint64_t bytes) {
 
 trace_file read_trace(std::string_view bytes) {
   auto contents = room_for(bytes.size());
-  std::memcpy(contents.get(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(contents.get()));
   return parsed(std::move(contents), bytes.size());
 }
 

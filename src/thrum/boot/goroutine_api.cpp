@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -67,8 +66,7 @@ void this_goroutine::set_name(std::string_view name) {
   static_cast<void>(on_goroutine("this_goroutine::set_name"));
   auto* const copy = static_cast<char*>(std::malloc(name.size() + 1));
   if (copy == nullptr) throw std::bad_alloc();
-  std::memcpy(copy, name.data(), name.size());
-  copy[name.size()] = '\0';
+  *std::copy(name.begin(), name.end(), copy) = '\0';
   rt::M& m = *rt::current_m();
   rt::enter_runtime(m);  // a dump reads the name while no goroutine is inside the runtime
   char* const before = std::exchange(m.current->name, copy);

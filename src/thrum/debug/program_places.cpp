@@ -1,12 +1,33 @@
 #include "debug/program_places.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <string_view>
 
 namespace thrum::rt {
 
+std::string_view without_return_type(std::string_view name) noexcept {
+  constexpr std::string_view unnamed = "(anonymous namespace)";
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    std::string_view const rest = name.substr(at);
+    if (rest.starts_with(unnamed)) {
+      at += unnamed.size() - 1;
+      continue;
+    }
+    char const c = rest.front();
+    if (depth == 0 && (c == '(' || rest.starts_with("operator"))) break;  // the arguments, or the rest of the name
+    if (depth == 0 && c == ' ') begin = at + 1;
+    if (c == '<' || c == '(' || c == '{' || c == '[') ++depth;
+    if (c == '>' || c == ')' || c == '}' || c == ']') --depth;
+  }
+  return name.substr(begin);
+}
+
 bool is_plumbing(code_place const& place) noexcept {
-  auto const begins = [&](std::string_view with) { return std::string_view(place.function).starts_with(with); };
+  std::string_view const function = without_return_type(place.function);
+  auto const begins = [&](std::string_view with) { return function.starts_with(with); };
   auto const lies_in = [&](std::string_view part) { return place.file.find(part) != std::string::npos; };
   return begins("thrum::rt::") || begins("thrum::detail::") || begins("thrum_goroutine_entry") || begins("std::") ||
          lies_in("/include/c++/") || lies_in("thrum/detail/") || lies_in("thrum/run.h") || lies_in("thrum/go.h") ||

@@ -4,9 +4,14 @@
 #include "debug/debug_information.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace thrum::rt {
+
+// The name of a function as the demangler writes it begins with the type that the function returns, if it is an
+// instance of a template.
+[[nodiscard]] std::string_view without_return_type(std::string_view name) noexcept;
 
 // Whether the place is in the runtime or in the standard library. These frames show how the goroutine came to be called
 // and how it came to wait, and say nothing about the program. Go leaves them out as well.

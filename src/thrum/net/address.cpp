@@ -1,5 +1,6 @@
 #include "net/address.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <system_error>
@@ -59,8 +60,7 @@ host_and_port split_address(std::string_view address) noexcept {
 bool parse_host(std::string_view host, std::uint16_t port, endpoint& to) noexcept {
   char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1];
   if (host.size() >= sizeof text || has_nul(host)) return false;
-  std::memcpy(text, host.data(), host.size());
-  text[host.size()] = '\0';
+  *std::copy(host.begin(), host.end(), text) = '\0';
   return parse_v4(text, port, to) || parse_v6(text, port, to);
 }
 
