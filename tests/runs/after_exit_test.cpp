@@ -71,6 +71,7 @@ class after_exit_beside_a_dump : public test::child_test {};
 
 // The thread of the debug socket has begun to stop the world for a dump, and waits for the goroutine that calls exit().
 TEST_F(after_exit_beside_a_dump, a_destructor_may_stop_the_world) {
+  test::without_reports_of_leaks const meanwhile;
   EXPECT_EXIT(
       {
         last_act = [] { EXPECT_GT(set_max_procs(2), 0); };

@@ -4,6 +4,7 @@
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
+#include "support/with_environment.h"
 #include <thrum/thrum.h>
 
 #include <array>
@@ -100,6 +101,7 @@ TEST_P(exit_on_a_goroutine, main_is_stopped_too) {
 
 // Main is locked to the first thread, which sleeps in main's frames and is told to end.
 TEST_P(exit_on_a_goroutine, main_is_stopped_where_it_waits_on_its_own_thread) {
+  test::without_reports_of_leaks const meanwhile;
   EXPECT_EXIT(
       {
         run_at(GetParam(), [] {

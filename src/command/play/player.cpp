@@ -78,6 +78,7 @@ void player::play(std::string const& trace_path) {
     throw another_trace();
   }
   this_goroutine::set_name("scenario");
+  living_.store(1, detail::seq_cst);
   {
     std::lock_guard const guard(mutex_);
     has_begun_ = true;

@@ -82,7 +82,7 @@ class player {
   std::deque<mutex> mutexes_;
   std::array<actor, scenario_goroutines_max> actors_{};
   detail::atomic<int> started_{0};
-  detail::atomic<int> living_{1};  // main is one of them until it has started the others
+  detail::atomic<int> living_{0};  // main is one of them while it starts the others
   detail::atomic<int> statements_{0};
   detail::atomic<int> in_operations_{0};         // goroutines that may wait for others
   detail::atomic<std::uint64_t> operations_{0};  // how many have begun, and how many have ended

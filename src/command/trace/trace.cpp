@@ -34,9 +34,9 @@ void leave_out_what_is_incomplete(trace_file& file) {
   for (auto& [number, each] : file.streams) {
     bool const has_gap = each.records_before_gap != 0;
     if (has_gap && each.records[each.records_before_gap - 1].ns > begin + gap_rules::counters_differ_max_ns) {
-      file.violations.add([&, stream = number] {
+      file.violations.add([stream = number, block = each.first_block] {
         return text("blocks of stream %u are missing before block %u, and the file claims to be complete there", stream,
-                    each.first_block);
+                    block);
       });
     }
     file.left_out += std::erase_if(each.records, [&](record const& r) { return r.ns < begin; });

@@ -21,6 +21,17 @@ void came_back_from(M& m, std::uint32_t attention) noexcept {
   }
 }
 
+// A goroutine that was paused, or that waited for its turn, when the run ended goes on in its frames. It still counts as
+// runnable, although no thread will give it a P. From here on it is in a call, like any goroutine without a P.
+void is_in_a_call_if_runnable(M& m) noexcept {
+  G& g = *m.current;
+  if (g.status.load(relaxed) != g_status::runnable) return;
+  g.transition(g_status::runnable, g_status::running);
+  trace::started(m, g, trace::start_detail::on_own_thread);
+  g.transition(g_status::running, g_status::syscall);
+  trace::calls(m, g, trace::call_detail::short_call, 0);
+}
+
 }  // namespace
 
 bool entered_if_alive(M& m) noexcept {
@@ -44,15 +55,11 @@ void entered_with_attention(M& m) noexcept {
 void entered_to_exit(M& m) noexcept {
   std::uint32_t const seen = decide_p_owner(m);
   if ((seen & m_attend::away) == 0) return;
+  is_in_a_call_if_runnable(m);
   if (comes_back_on_this_thread(m)) return came_back_from(m, seen);
   // The run has ended meanwhile. The goroutine is in its call as before.
-  G& g = *m.current;
-  if (!g.keeps_its_m()) g.only_m = nullptr;
-  if (g.status.load(relaxed) != g_status::runnable) return;
-  g.transition(g_status::runnable, g_status::running);
-  trace::started(m, g, trace::start_detail::on_own_thread);
-  g.transition(g_status::running, g_status::syscall);
-  trace::calls(m, g, trace::call_detail::short_call, 0);
+  if (!m.current->keeps_its_m()) m.current->only_m = nullptr;
+  is_in_a_call_if_runnable(m);
 }
 
 // The mark is clear. The P cannot be taken as long as `visits` is set (sys/unannounced.h), so the mark is set before
