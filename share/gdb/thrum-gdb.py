@@ -582,12 +582,13 @@ LIBRARIES = re.compile(r"/(libc|libpthread|ld-linux[^/]*|libthrum[^/]*|libstdc\+
 
 def without_return_type(name):
     """The name of an instance of a template begins with the type that it returns."""
+    name = name[len("decltype(auto) "):] if name.startswith("decltype(auto) ") else name
     begin = at = depth = 0
     while at < len(name):
         if name.startswith("(anonymous namespace)", at):
             at += len("(anonymous namespace)")
             continue
-        if depth == 0 and (name[at] == "(" or name.startswith("operator", at)):
+        if depth == 0 and (name[at] == "(" or name.startswith(("operator", " [clone"), at)):
             break  # the arguments, or the rest of the name
         if depth == 0 and name[at] == " ":
             begin = at + 1

@@ -5,9 +5,9 @@
 #include "support/descriptors.h"
 #include "support/fatal.h"
 #include "support/hogs.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
-#include "support/with_environment.h"
 #include <thrum/debug.h>
 #include <thrum/thrum.h>
 
@@ -173,8 +173,8 @@ TEST(live_view_lifetime, does_not_hide_a_deadlock_also_with_viewers) {
 }
 
 TEST(live_view_lifetime, exit_ends_the_program_beside_clients) {
-  test::without_reports_of_leaks const meanwhile;
   EXPECT_EXIT(run([] {
+                test::do_not_look_for_leaks();
                 debug::server const server = debug::serve("127.0.0.1:0");
                 http_client viewer(server.address());
                 http_client tracer(server.address());

@@ -5,6 +5,7 @@
 #include "support/descriptors.h"
 #include "support/fatal.h"
 #include "support/hogs.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include "support/with_debug.h"
@@ -187,11 +188,16 @@ TEST_F(debug_socket_in_trouble, a_run_ends_also_while_dumps_are_being_made) {
 class dumps_from_outside {
  public:
   explicit dumps_from_outside(std::string const& socket) : process_(::fork()) {
+    EXPECT_GE(process_, 0);
     if (process_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if the test crashes
-    for (;;) static_cast<void>(ask_once(socket, "dump"));
+    ::alarm(300);                        // it may have crashed before
+    for (;;) {
+      if (ask_once(socket, "dump").empty()) std::this_thread::sleep_for(1ms);  // no program listens yet
+    }
   }
   ~dumps_from_outside() {
+    if (process_ < 0) return;
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
@@ -207,6 +213,7 @@ TEST_F(debug_socket_in_trouble, a_program_exits_also_while_dumps_are_being_made)
   dumps_from_outside const dumps(folder_.socket());
   for (int i = 0; i < 20; ++i) {
     int const code = in_child([&] {
+      test::do_not_look_for_leaks();
       run(
           [i] {
             for (int g = 0; g < 10'000; ++g) go([] { sleep_for(1h); });  // so that dumps take long

@@ -4,6 +4,7 @@
 #include "os/private_socket.h"
 #include "runs/in_child.h"
 #include "support/fatal.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include "support/with_debug.h"
@@ -271,7 +272,11 @@ TEST_F(debug_socket_file, takes_root_as_a_client_of_another_user) {
 // --- the end of the program ---
 
 TEST_F(debug_socket_file, is_removed_by_exit_on_a_goroutine) {
-  EXPECT_EQ(serve_in_child([] { std::exit(3); }), 3);
+  EXPECT_EQ(serve_in_child([] {
+              test::do_not_look_for_leaks();
+              std::exit(3);
+            }),
+            3);
   EXPECT_FALSE(exists(folder_.socket()));
 }
 

@@ -67,6 +67,8 @@ TEST(program_places, the_type_that_a_template_returns_is_no_part_of_its_name) {
             "program::h(int)::{lambda(int, int)#1}::operator()(int, int) const");
   EXPECT_EQ(name_of("bool program::operator< <int>(program::x<int>)"), "program::operator< <int>(program::x<int>)");
   EXPECT_EQ(name_of("operator new(unsigned long)"), "operator new(unsigned long)");
+  EXPECT_EQ(name_of("decltype(auto) thrum::detail::call<int>(int&)"), "thrum::detail::call<int>(int&)");
+  EXPECT_EQ(name_of("main [clone .cold]"), "main [clone .cold]");
   EXPECT_EQ(name_of("main"), "main");
   EXPECT_EQ(name_of(""), "");
 }

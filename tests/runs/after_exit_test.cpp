@@ -6,6 +6,7 @@
 #include "support/goroutines.h"
 #include "support/hogs.h"
 #include "support/kept.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
@@ -71,9 +72,9 @@ class after_exit_beside_a_dump : public test::child_test {};
 
 // The thread of the debug socket has begun to stop the world for a dump, and waits for the goroutine that calls exit().
 TEST_F(after_exit_beside_a_dump, a_destructor_may_stop_the_world) {
-  test::without_reports_of_leaks const meanwhile;
   EXPECT_EXIT(
       {
+        test::do_not_look_for_leaks();
         last_act = [] { EXPECT_GT(set_max_procs(2), 0); };
         test::with_debug const without_signals("asyncpreemptoff=1");
         run_at(1, [] {

@@ -1,10 +1,10 @@
 // exit() on a goroutine: the others are stopped before static objects are destroyed (sched/exit_stage.h).
 #include "support/child_test.h"
 #include "support/hogs.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/slices.h"
 #include "support/wait_until.h"
-#include "support/with_environment.h"
 #include <thrum/thrum.h>
 
 #include <array>
@@ -101,9 +101,9 @@ TEST_P(exit_on_a_goroutine, main_is_stopped_too) {
 
 // Main is locked to the first thread, which sleeps in main's frames and is told to end.
 TEST_P(exit_on_a_goroutine, main_is_stopped_where_it_waits_on_its_own_thread) {
-  test::without_reports_of_leaks const meanwhile;
   EXPECT_EXIT(
       {
+        test::do_not_look_for_leaks();
         run_at(GetParam(), [] {
           lock_os_thread();
           chan<int> never;

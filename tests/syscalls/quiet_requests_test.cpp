@@ -161,10 +161,11 @@ TEST(quiet_requests, T04_calls_of_a_goroutine_that_is_preempted_do_not_end_early
     EXPECT_LE(seen.disturbed, seen.direct + disturbed_by_chance);
     return seen;
   };
-  requests_seen const seen = in_one_of(5, try_once, [](requests_seen const& s) {
+  auto const is_quiet = [](requests_seen const& s) {
     return s.disturbed <= disturbed_by_chance && s.direct <= s.by_timer / 4;
-  });
-  if (seen.cpu_share < 0.95) GTEST_SKIP() << "other programs take a part of the processor";
+  };
+  requests_seen const seen = in_one_of(5, try_once, is_quiet);
+  if (!is_quiet(seen) && seen.cpu_share < 0.95) GTEST_SKIP() << "other programs take a part of the processor";
   EXPECT_LE(seen.disturbed, disturbed_by_chance);
   EXPECT_LE(seen.direct, seen.by_timer / 4) << "timers come first";
 }

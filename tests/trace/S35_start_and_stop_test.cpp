@@ -210,6 +210,7 @@ class other_writer {
     for (;;) ::pause();
   }
   ~other_writer() {
+    if (process_ < 0) return;
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }

@@ -80,8 +80,7 @@ int chunk_pool::make(std::size_t bytes, std::size_t streams) noexcept {
 std::uint32_t chunk_pool::begin_trace(when_full policy) noexcept {
   // What an earlier trace has left. A chunk that a stream still owns is cleared by that stream.
   for (chunk& c : all()) {
-    // A late event of that trace may claim it first, and then it is that stream's.
-    if (std::uint64_t const number = c.claimable_number(); number != 0 && c.try_claim_full(number)) free(c);
+    free_of_earlier_trace(c, trace_.load(relaxed) + 1);
   }
   may_have_free_.store(true, relaxed);
   policy_.store(policy, relaxed);
@@ -145,6 +144,12 @@ void chunk_pool::clear(chunk& c) noexcept { std::memset(c.words, 0, chunk_bytes)
 void chunk_pool::fill(chunk& c) noexcept {
   c.until_ticks.store(ticks_now(), relaxed);
   c.has_become_full(last_full_.fetch_add(std::uint64_t{1}, relaxed) + 1);
+}
+
+// A late event of that trace may claim the chunk first, and then it is that stream's.
+void chunk_pool::free_of_earlier_trace(chunk& c, std::uint32_t present) noexcept {
+  std::uint64_t const number = c.claimable_number();
+  if (number != 0 && c.trace.load(relaxed) != present && c.try_claim_full(number)) free(c);
 }
 
 // A stream that has found no chunk asks again when the number of frees has changed. So the chunk is free first.

@@ -7,9 +7,9 @@
 //   full      no thread's: it waits to be written   free, when the writer has written it; claimed, if no chunk is
 //                                                   free and the flight recorder needs room
 //
-// Readers do not change the state. The writer is the only thread that takes a full chunk away, so it reads without more
-// ado. In a trace of the flight recorder streams take full chunks, so each reader holds the chunk meanwhile
-// (held_chunk): a full chunk that is held is not claimed.
+// Readers do not change the state. The writer is the only thread that takes full chunks of its trace away, so it reads
+// them without more ado. In a trace of the flight recorder streams take full chunks, so each reader holds the chunk
+// meanwhile (held_chunk): a full chunk that is held is not claimed.
 //
 // Chunks are numbered from 1 in the order in which they become full. A full chunk's state word has this number, so a
 // stream that has chosen a chunk does not claim it if the chunk was used and became full again meanwhile.
@@ -173,6 +173,8 @@ class chunk_pool {
   [[nodiscard]] std::span<chunk> all() const noexcept { return {chunks_, count_}; }
   // The caller has read a full chunk. Not for traces of the flight recorder.
   void free(chunk& c) noexcept;
+  // Frees a full chunk, unless it is one of this trace.
+  void free_of_earlier_trace(chunk& c, std::uint32_t present) noexcept;
 
  private:
   chunk* claim_free() noexcept;

@@ -25,7 +25,7 @@ void stream::write_slowly(chunk_pool& pool, std::uint64_t first, std::uint64_t a
 bool stream::make_room(chunk_pool& pool, std::size_t words, std::uint64_t now) noexcept {
   if (!has_room(pool, words) && !begin_chunk(pool, now)) {
     ++lost_;
-    pool.count_lost();
+    if (trace_ == pool.trace_hint()) pool.count_lost();  // not a late event of an earlier trace
     return false;
   }
   if (std::uint64_t const since = now - base_ticks_; since >> 32U != 0) {

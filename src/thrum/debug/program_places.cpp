@@ -8,6 +8,8 @@ namespace thrum::rt {
 
 std::string_view without_return_type(std::string_view name) noexcept {
   constexpr std::string_view unnamed = "(anonymous namespace)";
+  constexpr std::string_view deduced = "decltype(auto) ";
+  if (name.starts_with(deduced)) name.remove_prefix(deduced.size());
   std::size_t begin = 0;
   int depth = 0;
   for (std::size_t at = 0; at < name.size(); ++at) {
@@ -17,7 +19,8 @@ std::string_view without_return_type(std::string_view name) noexcept {
       continue;
     }
     char const c = rest.front();
-    if (depth == 0 && (c == '(' || rest.starts_with("operator"))) break;  // the arguments, or the rest of the name
+    bool const is_over = c == '(' || rest.starts_with("operator") || rest.starts_with(" [clone");
+    if (depth == 0 && is_over) break;  // the arguments, or the rest of the name
     if (depth == 0 && c == ' ') begin = at + 1;
     if (c == '<' || c == '(' || c == '{' || c == '[') ++depth;
     if (c == '>' || c == ')' || c == '}' || c == ']') --depth;

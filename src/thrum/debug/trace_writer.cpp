@@ -124,8 +124,8 @@ void writer::write_what_is_there() {
     chunk& c = all[i];
     if (c.is(chunk_state::owned, trace_) || c.is(chunk_state::full, trace_)) {
       found_.push_back({c.stream, c.number, i});
-    } else if (c.state() == chunk_state::full && c.trace.load(acquire) != trace_) {
-      sched_.trace.chunks.free(c);  // its stream has left it late, after this trace had begun
+    } else {
+      sched_.trace.chunks.free_of_earlier_trace(c, trace_);  // its stream has left it late
     }
   }
   sort_by_stream(found_);
