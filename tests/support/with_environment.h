@@ -48,11 +48,4 @@ class without_reports_of_unjoined_threads : public with_environment {
       : with_environment("TSAN_OPTIONS", with_option("TSAN_OPTIONS", "report_thread_leaks=0")) {}
 };
 
-// The same for leaks, which AddressSanitizer looks for when a program ends. It is for tests of an exit() on a
-// goroutine: what the frames of the first thread own is found only if its stack is searched.
-class without_reports_of_leaks : public with_environment {
- public:
-  without_reports_of_leaks() : with_environment("ASAN_OPTIONS", with_option("ASAN_OPTIONS", "detect_leaks=0")) {}
-};
-
 }  // namespace thrum::test

@@ -1,6 +1,7 @@
 // Starting and stopping traces, the environment variable, and the flight recorder (S35).
 #include "os/files.h"
 #include "support/child_test.h"
+#include "support/leak_checks.h"
 #include "support/run_at.h"
 #include "support/wait_until.h"
 #include "support/with_environment.h"
@@ -341,10 +342,10 @@ TEST_F(traces_of_programs, S35_a_file_that_the_environment_names_and_that_cannot
 }
 
 TEST_F(traces_of_programs, S35_exit_on_a_goroutine_ends_the_trace) {
-  test::without_reports_of_leaks const meanwhile;
   file_for_trace const file;
   EXPECT_EXIT(run_at(2,
                      [&] {
+                       test::do_not_look_for_leaks();
                        trace::start(file.name());
                        trace::log("before exit");
                        std::exit(5);
